@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use liza_core::text::shell_word;
@@ -56,10 +56,11 @@ fn validation(context: &Context) -> Result<Vec<OsString>, CommandError> {
     Ok(["/bin/sh", "-c", &script].map(OsString::from).into())
 }
 
-/// The words of a command. One word with white space is a line for the shell, unless a program has that name.
+/// The words of a command. One word with white space is a line for the shell, whatever files there are: those of the work decide
+/// nothing about what runs.
 fn words(command: Vec<OsString>) -> Vec<OsString> {
     match command.as_slice() {
-        [line] if line.to_string_lossy().contains(char::is_whitespace) && !Path::new(line).exists() => {
+        [line] if line.to_string_lossy().contains(char::is_whitespace) => {
             vec!["/bin/sh".into(), "-c".into(), line.clone()]
         }
         _ => command,
