@@ -14,7 +14,7 @@ use liza_core::protocol::Pending;
 use super::{REQUIRED, VERSION};
 use crate::document::{Block, Item, line_start, scan_matches, sections};
 use crate::error::StoreError;
-use crate::yaml::{Node, NodeKind, Position, YamlError, decode, parse, parse_fast};
+use crate::yaml::{Node, NodeKind, NonLocalSyntax, Position, YamlError, decode, parse, parse_fast};
 
 pub(crate) struct StateView<'t> {
     pub(crate) path: &'t Path,
@@ -85,14 +85,22 @@ impl<'t> StateView<'t> {
     pub(crate) fn own_tree(path: &'t Path, text: &'t str) -> Result<Self, StoreError> {
         match parse_fast(text) {
             Some(tree) => Ok(Self::new(path, text, sections(text).unwrap_or_default(), Some(tree), true)),
-            None => Self::full(path, text),
+            None => Self::parsed(path, text, parse(text)),
         }
     }
 
     /// A view of any version: parses all of it.
     pub(crate) fn full(path: &'t Path, text: &'t str) -> Result<Self, StoreError> {
+        Self::parsed(path, text, parse_fast(text).map_or_else(|| parse(text), |tree| Ok((tree, None))))
+    }
+
+    fn parsed(
+        path: &'t Path,
+        text: &'t str,
+        parsed: Result<(Node<'t>, Option<NonLocalSyntax>), YamlError>,
+    ) -> Result<Self, StoreError> {
         let broken = |error| StoreError::broken(path, error);
-        let (tree, non_local) = parse(text).map_err(broken)?;
+        let (tree, non_local) = parsed.map_err(broken)?;
         let NodeKind::Map(entries, _) = &tree.kind else {
             let message = format!("expected the sections of a blackboard, found {}", tree.describe());
             return Err(broken(YamlError::at(message, tree.position)));

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
 
-use memchr::memchr;
+use memchr::{memchr, memchr2};
 
 use super::node::{Node, NodeKind, Position};
 use super::scalar::{Style, is_printable};
@@ -234,7 +234,7 @@ impl<'t> FastParser<'t> {
             }
             blanks = 0;
             let own = &self.text[next.start + indent..next.end];
-            if !own.chars().all(is_common) {
+            if !has_common_only(own) {
                 return None;
             }
             text.push_str(own);
@@ -254,9 +254,9 @@ impl<'t> FastParser<'t> {
         let mut text = Cow::Borrowed("");
         let mut from = at + 1;
         loop {
-            let stop = self.bytes[from..line.end].iter().position(|&b| b == quote || b == b'\\')? + from;
+            let stop = memchr2(quote, b'\\', &self.bytes[from..line.end])? + from;
             let part = &self.text[from..stop];
-            if !part.chars().all(is_common) {
+            if !has_common_only(part) {
                 return None;
             }
             text = if text.is_empty() { Cow::Borrowed(part) } else { text + part };
@@ -357,8 +357,13 @@ fn is_plain(text: &str) -> bool {
     text == "~"
         || (begins
             && !text.ends_with(':')
-            && text.chars().all(is_common)
+            && has_common_only(text)
             && !text.as_bytes().windows(2).any(is_separator))
+}
+
+/// Most texts are ASCII, of which many bytes are compared at once.
+fn has_common_only(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b' '..=b'~')) || text.chars().all(is_common)
 }
 
 /// True if a character has no special meaning to any reader.

@@ -14,7 +14,7 @@ pub(crate) use emit::{after_key, key};
 pub use emit::{document, item};
 pub(crate) use encode::to_value;
 pub(crate) use fast_parser::parse_fast;
-pub(crate) use node::{Node, NodeKind, comments, parse};
+pub(crate) use node::{Node, NodeKind, NonLocalSyntax, comments, parse};
 pub use node::{Position, YamlError};
 pub(crate) use scalar::{Style, as_time, canonical_time, resolve};
 

@@ -36,7 +36,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
-    let state = project.store().snapshot()?;
+    // As what is observed: the file is read once.
+    let state = project.state()?;
     let now = now();
     let view = view(&state, &observe(&project, &state, now), now);
     if context.screen.json {
