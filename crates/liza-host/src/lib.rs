@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod columns;
+pub mod disk;
 pub mod durable;
 pub mod listener;
 pub mod local_time;

@@ -4,6 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use liza_host::disk;
+
 use crate::program::version::GitVersion;
 
 #[derive(Debug, thiserror::Error)]
@@ -73,6 +75,9 @@ impl GitError {
 
     /// The person's next step, where it is always the same.
     pub fn hint(&self) -> Option<&'static str> {
+        if disk::is_lack_of_space(self) {
+            return Some(disk::FREE_SPACE);
+        }
         match self {
             Self::NotARepository { .. } => {
                 Some("go to your repository and repeat the command; a new one begins with: git init")

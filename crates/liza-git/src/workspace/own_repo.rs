@@ -211,7 +211,7 @@ impl Repo {
             }
             Ok(())
         };
-        write().map_err(|error| GitError::io(ACTION, self.root(), error))
+        write().map_err(|error| GitError::io(ACTION, &self.worktrees_folder(), error))
     }
 
     fn write_integration(
@@ -221,7 +221,8 @@ impl Repo {
         head: &Sha,
     ) -> Result<(), GitError> {
         for name in [INTEGRATION, &integration.full()] {
-            write_ref(files, name, head).map_err(|error| GitError::io(ACTION, self.root(), error))?;
+            write_ref(files, name, head)
+                .map_err(|error| GitError::io(ACTION, &self.worktrees_folder(), error))?;
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use liza_host::disk::SpaceWatch;
 use liza_host::secrets::{MaskStream, Masker};
 use liza_host::{durable, private};
 use liza_ids::SandboxMin;
@@ -61,8 +62,9 @@ pub enum RunEnd {
 type StagedCommand = (Command, Option<(KeeperSocket, StageOrder)>);
 
 impl ProgramRun<'_> {
+    /// A failure on a full disk is an error, and no end: it says nothing about the program.
     pub fn run(self) -> io::Result<RunEnd> {
-        let mut log = OutputLog::create(self.output, self.masker())?;
+        let (mut log, space) = (OutputLog::create(self.output, self.masker())?, self.space());
         let (mut command, order) = self.command()?;
         // A stage goes there itself: a copy may be in its room only.
         let directory = if self.stage.is_some() { Path::new("/") } else { self.directory };
@@ -81,13 +83,25 @@ impl ProgramRun<'_> {
         let keeper = match order.map(|(mut keeper, order)| keeper.start(&order).map(|()| keeper)).transpose()
         {
             Ok(keeper) => keeper,
-            Err(error) => return Ok(RunEnd::NotStarted(error)),
+            Err(error) => return space.check().map(|()| RunEnd::NotStarted(error)),
         };
         // Without Liza's end of the connection, a keeper ends the program and everything that it has started.
-        let is_cancelled = || self.cancelled.is_some_and(|cancelled| cancelled.load(Ordering::Relaxed));
+        let is_cancelled = || {
+            space.look();
+            self.cancelled.is_some_and(|cancelled| cancelled.load(Ordering::Relaxed))
+        };
         let ended = family.finish_unless(deadline, is_cancelled, || drop(keeper))?;
         log.finish();
+        if ended.is_some_and(|status| !status.success()) {
+            space.check()?;
+        }
         Ok(ended.map_or(RunEnd::TimedOut, RunEnd::Exited))
+    }
+
+    /// The folders in which it works.
+    fn space(&self) -> SpaceWatch {
+        let folders = self.stage.iter().flat_map(|stage| [stage.caches, stage.scratch]);
+        SpaceWatch::new(folders.chain([self.directory]).map(Path::to_owned))
     }
 
     /// The part of the environment that it gets.

@@ -19,6 +19,7 @@ mod team;
 mod text;
 
 use std::fmt;
+use std::path::Path;
 
 use serde::Serialize;
 
@@ -27,7 +28,7 @@ use liza_core::model::{
     AgentId, AgentRecord, Anomaly, AnomalyType, BreakerStatus, DirectEdit, State, TaskId, Timestamp,
 };
 use liza_core::rules::metrics::sprint_metrics;
-use liza_core::text::count;
+use liza_core::text::{count, shell_word};
 
 pub use episodes::{Episodes, is_seen_late};
 pub use failing::is_open;
@@ -170,6 +171,7 @@ pub fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> 
     found.extend(team::alarms(at));
     found.extend(setup::alarms(at));
     found.extend(refused::alarms(at));
+    found.extend(seen.full_disk.as_deref().map(full_disk));
     found.extend(failing::alarms(at));
     found.extend(remote_problem(at));
     found.extend(consent::settings(at));
@@ -178,6 +180,16 @@ pub fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> 
     found.extend(consent::git_programs(&seen.changed_programs));
     found.extend(state.board.direct_edits.entries().chain(&seen.pending_edit).map(direct_edit));
     found
+}
+
+fn full_disk(folder: &Path) -> Alarm {
+    let folder = folder.display().to_string();
+    let text = format!(
+        "the disk with {folder} is full: sessions fail, and nothing is recorded. Free some space; no task is blamed, and \
+         agents try again by themselves"
+    );
+    let command = CommandLine::shell(format!("df -h {}", shell_word(&folder)));
+    Alarm::new(AlarmKind::DiskFull, "disk", text).answered(command)
 }
 
 fn kept_version(KeptVersion { file, is_before_rewrite }: &KeptVersion) -> Alarm {

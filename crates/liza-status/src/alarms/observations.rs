@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -37,6 +38,8 @@ pub struct Observations {
     /// Jobs that supervisors here have failed at again and again, before a session or at a merge.
     pub failing_jobs: Vec<FailingJob>,
     pub refused_places: Vec<Refused>,
+    /// The folder of Liza's or of worktrees, if its disk is full.
+    pub full_disk: Option<PathBuf>,
     pub remote_problem: Option<RemoteProblem>,
     /// The place of changed shared settings on the integration branch that the human has not accepted.
     pub team_file_change: Option<TeamFileChange>,

@@ -28,7 +28,8 @@ use liza_core::rules::approvals::has_approval;
 use liza_core::rules::found_merges::FoundMerges;
 use liza_core::rules::invariants::{self, Subject, Violation};
 use liza_git::{BranchStep, Repo};
-use liza_host::durable;
+use liza_host::worktrees::worktrees_folder;
+use liza_host::{disk, durable};
 use liza_sandbox::confine::{Confined, Level, RecordedSession, recorded_session};
 use liza_sandbox::sys::untrusted::UntrustedFolder;
 use liza_status::alarms::{
@@ -78,6 +79,7 @@ pub fn observe(project: &Project, state: &State, now: Timestamp) -> Observations
         review_setups: failed_review_setups(project),
         failing_jobs: failing_jobs(project.folder()),
         refused_places: refused_places(project.folder()),
+        full_disk: full_disk(project),
         remote_problem: remote_problem(project.folder(), &state.board),
         team_file_change: team_file_change(project, state),
         dead: dead_agents(project, state, now),
@@ -87,6 +89,12 @@ pub fn observe(project: &Project, state: &State, now: Timestamp) -> Observations
         merge: running_merge(project),
         start: last_run(project),
     }
+}
+
+fn full_disk(project: &Project) -> Option<PathBuf> {
+    [project.folder().to_owned(), worktrees_folder(project.root())]
+        .into_iter()
+        .find(|folder| disk::is_full(folder))
 }
 
 /// The agent programs of the team for which no login is found here either.
@@ -205,7 +213,7 @@ fn foreign_commits(project: &Project, state: &State) -> Option<ForeignCommits> {
 }
 
 fn find_foreign_commits(project: &Project) -> Option<ForeignCommits> {
-    let state = project.store().snapshot().ok()?;
+    let state = project.state().ok()?;
     let branch = integration_branch(&state.board).ok()?;
     let expected = state.board.goal.ready()?.integration_head.clone()?;
     let repo = project.repo().ok()?;

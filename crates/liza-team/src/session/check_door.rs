@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use liza_core::model::SandboxMin;
 use liza_git::{CHECK_COPY, take_turn};
+use liza_host::disk::SpaceWatch;
 use liza_host::listener::Accepting;
 use liza_sandbox::confine::plan::Plan;
 use liza_sandbox::confine::streams::{is_closed, receive_streams};
@@ -141,7 +142,13 @@ fn run(place: &CheckPlace, scratch: &Path, connection: &mut UnixStream) -> io::R
     };
     // Of this thread, and of what it starts.
     let _ = rustix::process::nice(NICENESS);
-    run_kept(&place.liza, &stage, KeptStreams { wrapper, environment, streams }, || is_closed(connection))
+    let space = SpaceWatch::new([place.copies.clone(), caches, scratch.0.to_owned()]);
+    let is_cancelled = || {
+        space.look();
+        is_closed(connection)
+    };
+    let status = run_kept(&place.liza, &stage, KeptStreams { wrapper, environment, streams }, is_cancelled)?;
+    if status.success() { Ok(status) } else { space.check().map(|()| status) }
 }
 
 /// A folder that exists while a check runs.

@@ -9,6 +9,7 @@ use liza_core::model::{AgentId, Refusal, RefusalClass, TaskId};
 use liza_core::supervise::{WorkKind, WorkSubject};
 use liza_core::text::shell_word;
 use liza_git::GitError;
+use liza_host::disk;
 use liza_status::alarms::{Remedy, sessions_without_result};
 use liza_status::command_line::{CommandLine, OPEN};
 use liza_store::StoreError;
@@ -123,6 +124,10 @@ impl SupervisorError {
     }
 
     pub fn remedy(&self) -> Option<Remedy> {
+        if disk::is_lack_of_space(self) {
+            let advice = "Free space on the disk".to_owned();
+            return Some(Remedy { advice, command: CommandLine::shell("df -h .") });
+        }
         match self {
             Self::OnWork { source, .. } => source.remedy(),
             Self::CheckoutRefused { path, .. } => {

@@ -21,6 +21,7 @@ mod environment;
 mod fixture;
 mod flow;
 mod forward;
+mod full_disk;
 mod guards;
 mod hostile;
 mod identity;

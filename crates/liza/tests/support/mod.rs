@@ -5,6 +5,7 @@
 
 pub(crate) mod console;
 pub(crate) mod process;
+pub(crate) mod small_disk;
 pub(crate) mod tmux;
 
 use std::ffi::OsStr;

@@ -15,6 +15,7 @@ mod evidence;
 mod facts;
 mod finish;
 mod fixture;
+mod full_disk;
 mod gate;
 mod git_programs;
 mod guide;

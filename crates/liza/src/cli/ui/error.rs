@@ -6,6 +6,7 @@ use std::path::Path;
 
 use liza_core::model::{IdError, Refusal};
 use liza_git::{Git, GitError, Repo};
+use liza_host::disk;
 use liza_store::StoreError;
 use liza_team::engine::EngineError;
 use serde_json::Value;
@@ -186,6 +187,9 @@ impl From<EngineError> for CommandError {
             EngineError::Refused(refusal) => (*refusal).into(),
             EngineError::Store(error) => error.into(),
             EngineError::Git(error) => error.into(),
+            EngineError::Setup(_) if disk::is_lack_of_space(&error) => {
+                made("setup_failed", Exit::Refused, disk::FREE_SPACE)
+            }
             EngineError::Setup(_) => made(
                 "setup_failed",
                 Exit::Refused,
