@@ -20,6 +20,7 @@ use crate::program::accepted_programs::AcceptedPrograms;
 use crate::program::environment::{FIXED, GitEnvironment, setting_variables};
 use crate::program::error::GitError;
 use crate::program::known_answers::{KnownAnswers, Question};
+use crate::program::known_settings::{KnownSettings, Settings};
 use crate::program::limits::{Limits, is_among_agents_files, overrides};
 use crate::program::output::GitOutput;
 use crate::program::pipes::Pipes;
@@ -109,6 +110,10 @@ impl Git {
         if found < GitVersion::OLDEST { Err(GitError::TooOld { found }) } else { Ok(found) }
     }
 
+    pub(crate) fn known_settings(&self, root: &Path, git_dir: &Path, common_dir: &Path) -> KnownSettings {
+        KnownSettings::new(&self.environment, root, git_dir, common_dir)
+    }
+
     /// A git command that runs in the folder `cwd`; errors name `action`.
     pub fn command(&self, action: impl Into<String>, cwd: &Path) -> GitCommand {
         GitCommand {
@@ -124,6 +129,7 @@ impl Git {
             runs_no_program: false,
             runs_no_filter: false,
             accepted: None,
+            known_settings: None,
             place: Place::Yours,
         }
     }
@@ -155,6 +161,7 @@ pub struct GitCommand {
     runs_no_filter: bool,
     /// The programs of the project's own configuration that may run.
     accepted: Option<Arc<AcceptedPrograms>>,
+    known_settings: Option<Arc<KnownSettings>>,
     place: Place,
 }
 
@@ -214,6 +221,12 @@ impl GitCommand {
         self
     }
 
+    /// Does not list settings again that are known.
+    pub(crate) fn knowing(mut self, settings: Arc<KnownSettings>) -> Self {
+        self.known_settings = Some(settings);
+        self
+    }
+
     /// Confines git to a room, since it meets agents' files.
     pub(crate) fn in_room(mut self, room: Arc<Room>) -> Self {
         self = self.env("TMPDIR", room.writable.first().cloned().unwrap_or_default());
@@ -259,7 +272,7 @@ impl GitCommand {
         if !runs_programs && room.is_none() {
             return Ok(Limits::default());
         }
-        let (settings, files) = self.settings()?;
+        let Settings { list: settings, files } = self.settings()?;
         let mut replaced = Overrides::default();
         if runs_programs {
             replaced = overrides(&settings, self.accepted.as_deref(), &self.cwd);
@@ -281,8 +294,24 @@ impl GitCommand {
         Ok(Limits { overrides: replaced, grants, filters, partial: room.is_partial(&settings) })
     }
 
-    /// The configuration that this command would read, and its files.
-    fn settings(&self) -> Result<(Vec<u8>, Vec<PathBuf>), GitError> {
+    /// The configuration that this command would read.
+    pub(crate) fn settings(&self) -> Result<Settings, GitError> {
+        let git_dir =
+            self.variables.iter().find(|(name, _)| name == "GIT_DIR").map(|(_, path)| Path::new(path));
+        let Some(known) = &self.known_settings else { return self.list_settings() };
+        let source = || known.source(&self.cwd, git_dir);
+        let Some(before) = source() else { return self.list_settings() };
+        if let Some(settings) = known.get(&before, git_dir) {
+            return Ok(settings);
+        }
+        let settings = self.list_settings()?;
+        if source().as_ref() == Some(&before) {
+            known.keep(before, &settings, git_dir);
+        }
+        Ok(settings)
+    }
+
+    fn list_settings(&self) -> Result<Settings, GitError> {
         let list = ["config", "--list", "--show-scope", "--show-origin", "-z"].map(OsString::from).to_vec();
         // It reads no file of an agent.
         let place = Place::Apart;

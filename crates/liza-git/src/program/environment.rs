@@ -69,6 +69,19 @@ impl GitEnvironment {
     pub fn home(&self) -> Option<&Path> {
         self.variable("HOME").map(Path::new).filter(|home| home.is_absolute())
     }
+
+    /// The files of settings that no repository has. A git that was built elsewhere may have another one for the machine.
+    pub(crate) fn settings_files(&self) -> Vec<PathBuf> {
+        let system =
+            self.variable("GIT_CONFIG_SYSTEM").map_or_else(|| "/etc/gitconfig".into(), PathBuf::from);
+        if let Some(global) = self.variable("GIT_CONFIG_GLOBAL") {
+            return vec![system, global.into()];
+        }
+        let more = self.variable("XDG_CONFIG_HOME").map(PathBuf::from);
+        let more = more.or_else(|| self.home().map(|home| home.join(".config")));
+        let own = self.home().map(|home| home.join(".gitconfig"));
+        [system].into_iter().chain(more.map(|folder| folder.join("git/config"))).chain(own).collect()
+    }
 }
 
 fn may_be_inherited(name: &OsStr) -> bool {

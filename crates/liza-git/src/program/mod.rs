@@ -7,6 +7,7 @@ pub(crate) mod environment;
 pub(crate) mod error;
 pub(crate) mod filter_command;
 pub(crate) mod known_answers;
+pub(crate) mod known_settings;
 pub(crate) mod leftovers;
 pub(crate) mod limits;
 pub(crate) mod output;

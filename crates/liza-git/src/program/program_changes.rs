@@ -99,8 +99,7 @@ impl Repo {
     }
 
     fn program_settings(&self) -> Result<Vec<ProgramSetting>, GitError> {
-        let command = self.command("reading the configuration");
-        Ok(program_settings(&command.args(["config", "--list", "--show-scope", "-z"]).read()?))
+        Ok(program_settings(&self.settings()?))
     }
 
     fn may_name_programs(&self) -> bool {

@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 
 use liza_sandbox::confine::KeptFilters;
 
+use crate::program::known_settings::Settings;
+
 /// Settings of every git command: no hooks, no file system monitor, no signature checks in lists of commits.
 pub(crate) const ALWAYS: [(&str, &str); 2] =
     [("core.hooksPath", "/dev/null"), ("log.showSignature", "false")];
@@ -243,13 +245,13 @@ fn settings(output: &[u8]) -> Vec<Setting<'_>> {
 }
 
 /// The output of `git config --list --show-scope --show-origin -z` without the origins, and the files among them.
-pub(crate) fn split_origins(output: &[u8]) -> (Vec<u8>, Vec<PathBuf>) {
-    let (mut settings, mut files) = (Vec::new(), Vec::new());
+pub(crate) fn split_origins(output: &[u8]) -> Settings {
+    let (mut list, mut files) = (Vec::new(), Vec::new());
     let mut fields = output.split(|byte| *byte == 0);
     while let (Some(scope), Some(origin), Some(entry)) = (fields.next(), fields.next(), fields.next()) {
         for field in [scope, entry] {
-            settings.extend_from_slice(field);
-            settings.push(0);
+            list.extend_from_slice(field);
+            list.push(0);
         }
         if let Some(file) = origin.strip_prefix(b"file:") {
             let file = PathBuf::from(OsStr::from_bytes(file));
@@ -258,7 +260,7 @@ pub(crate) fn split_origins(output: &[u8]) -> (Vec<u8>, Vec<PathBuf>) {
             }
         }
     }
-    (settings, files)
+    Settings { list, files }
 }
 
 /// The keys and values of `git config --list --show-scope -z`, in the order in which they apply.

@@ -16,6 +16,7 @@ use crate::program::accepted_programs::AcceptedPrograms;
 use crate::program::command::{Git, GitCommand};
 use crate::program::error::GitError;
 use crate::program::known_answers::KnownAnswers;
+use crate::program::known_settings::KnownSettings;
 use crate::program::programs::Overrides;
 use crate::program::refs::{Branch, RESERVED};
 use crate::program::room::{Room, RoomUse};
@@ -34,6 +35,7 @@ pub struct Repo {
     accepted: Arc<AcceptedPrograms>,
     rules: Arc<RoomRules>,
     known: Arc<KnownAnswers>,
+    known_settings: Arc<KnownSettings>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,7 +74,8 @@ impl Repo {
         let accepted = AcceptedPrograms::of(git.home(), &common_dir, &root);
         let rules = Arc::new(RoomRules::default());
         let (accepted, known) = (Arc::new(accepted), Arc::default());
-        Self { git: git.clone(), root, git_dir, common_dir, accepted, rules, known }
+        let known_settings = Arc::new(git.known_settings(&root, &git_dir, &common_dir));
+        Self { git: git.clone(), root, git_dir, common_dir, accepted, rules, known, known_settings }
     }
 
     /// Confines git on agents' files by these rules.
@@ -123,7 +126,13 @@ impl Repo {
     }
 
     pub(crate) fn command_in(&self, action: impl Into<String>, folder: &Path) -> GitCommand {
-        self.git.command(action, folder).accepting(Arc::clone(&self.accepted))
+        let command = self.git.command(action, folder).accepting(Arc::clone(&self.accepted));
+        command.knowing(Arc::clone(&self.known_settings))
+    }
+
+    /// The output of `git config --list --show-scope -z` in the project's root.
+    pub(crate) fn settings(&self) -> Result<Vec<u8>, GitError> {
+        Ok(self.command("reading the configuration").settings()?.list)
     }
 
     /// A git command that runs in the project's root.
@@ -278,8 +287,7 @@ impl Repo {
 
     /// The repository's own settings that name a program; Liza does not run them.
     pub fn ignored_programs(&self) -> Result<Vec<String>, GitError> {
-        let command = self.command("reading the configuration");
-        let output = command.args(["config", "--list", "--show-scope", "-z"]).read()?;
+        let output = self.settings()?;
         let accepted = self.accepted.read();
         Ok(Overrides::parse(&output, |setting, local| !local || self.accepted.may_run(setting, &accepted))
             .ignored)

@@ -313,9 +313,7 @@ impl Repo {
     }
 
     fn local_settings(&self) -> Result<LocalSettings, GitError> {
-        let command = self.command("reading the configuration");
-        let output = command.args(["config", "--list", "--show-scope", "-z"]).read()?;
-        Ok(LocalSettings::parse(&output))
+        Ok(LocalSettings::parse(&self.settings()?))
     }
 }
 

@@ -15,6 +15,7 @@ use liza_sandbox::sys::untrusted::UntrustedFolder;
 use crate::program::borrowed_git_dir::BorrowedGitDir;
 use crate::program::command::{GitCommand, TREE_LIMIT};
 use crate::program::error::GitError;
+use crate::program::known_settings::SHARED;
 use crate::program::leftovers::{VIEW, temporary_name};
 use crate::program::repo::{Repo, sha};
 use crate::program::room::RoomUse;
@@ -65,7 +66,7 @@ impl Repo {
     /// A view of the files in `tree`, compared with `head`, which the project must have, or with nothing.
     pub fn view(&self, tree: &Path, head: Option<&Sha>, files: Files) -> Result<View<'_>, GitError> {
         let git_dir = BorrowedGitDir::create(self, VIEW, "looking at a worktree", head)?;
-        git_dir.write("commondir", b"..\n")?;
+        git_dir.write("commondir", SHARED)?;
         git_dir.borrow(Path::new("../objects"))?;
         git_dir.make_folder("objects/pack")?;
         if let Some(patterns) = self.sparse_patterns().filter(|_| files == Files::AsInProject) {

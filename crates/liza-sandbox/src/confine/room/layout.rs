@@ -1,7 +1,7 @@
 //! The files of a room, as data: the plan's paths without those that another one contains, the folders above them, and
 //! the links in these folders. Reads the disk; changes nothing.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::FileTypeExt as _;
@@ -9,7 +9,8 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::confine::placed::Placed;
 use crate::confine::plan::Plan;
-use crate::confine::system_folders::OWN_FOLDERS;
+use crate::confine::system_folders::{ETC, OWN_FOLDERS};
+use crate::sys::confinement;
 
 /// Places of the room's own.
 const OWN: [&str; 4] = ["/proc", "/dev/pts", "/dev/ptmx", "/dev/shm"];
@@ -40,6 +41,8 @@ pub(super) struct Layout {
     pub links: BTreeMap<PathBuf, PathBuf>,
     /// Real paths from outside, the outer ones first.
     pub binds: BTreeMap<PathBuf, BindRights>,
+    /// What is not granted in a folder that is bound as a whole.
+    pub covered: Vec<PathBuf>,
     /// Folders for temporary files and shared memory that are the room's own.
     pub own: Vec<PathBuf>,
     /// The file with the name servers, if the room has one of its own.
@@ -60,21 +63,28 @@ impl Layout {
         let mut layout = Self { placed: plan.placed.clone(), ..Self::default() };
         layout.links.extend(plan.also_at.clone().zip(plan.checkout.clone()));
         layout.placed.sort_by(|one, other| one.at.cmp(&other.at));
+        let mut folders = HashSet::new();
         for (path, rights) in granted {
-            layout.add(path, rights);
+            layout.add(path, rights, &mut folders);
         }
         layout.binds = without_contained(&layout.binds);
+        if confinement::protects_files() {
+            layout.bind_as_a_whole(Path::new(ETC));
+        }
         layout.links.retain(|link, _| !is_bound(&layout.binds, link));
         layout.own = OWN_FOLDERS.iter().map(PathBuf::from).filter(|own| layout.is_free(own)).collect();
         layout.add_folders(&plan.not_written);
         layout.add_links();
-        let settings = resolve(Path::new(NAME_SETTINGS)).filter(|_| plan.has_names()).map(|found| found.real);
+        let settings = resolve(Path::new(NAME_SETTINGS), &mut folders)
+            .filter(|_| plan.has_names())
+            .map(|found| found.real);
         layout.name_settings = settings.filter(|path| is_bound(&layout.binds, path) && path.is_file());
         layout
     }
 
-    fn add(&mut self, path: &Path, rights: BindRights) {
-        let Some(resolved) = resolve(path) else { return };
+    /// `folders` are some that exist and are no links.
+    fn add(&mut self, path: &Path, rights: BindRights, folders: &mut HashSet<PathBuf>) {
+        let Some(resolved) = resolve(path, folders) else { return };
         let is_own =
             OWN.iter().any(|own| resolved.real == Path::new(own)) || resolved.real.starts_with("/proc");
         // An earlier session may have put a link on the way to a folder that it could write.
@@ -87,9 +97,39 @@ impl Layout {
         *known = rights.max(*known);
     }
 
+    /// Binds a folder instead of its many entries, and covers those that are not among them. What appears in it later is
+    /// refused by Landlock alone.
+    fn bind_as_a_whole(&mut self, folder: &Path) {
+        let is_inside = |path: &Path| path != folder && path.starts_with(folder);
+        if is_bound(&self.binds, folder) || !self.binds.keys().any(|path| is_inside(path)) {
+            return;
+        }
+        self.covered = self.not_granted(folder);
+        self.binds.retain(|path, rights| *rights != BindRights::Read || !is_inside(path));
+        self.binds.insert(folder.to_owned(), BindRights::Read);
+    }
+
+    /// The outermost entries below a folder that are not bound; links lead only to what is.
+    fn not_granted(&self, folder: &Path) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if self.binds.contains_key(&path) || entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
+                continue;
+            }
+            match self.binds.keys().any(|bound| bound.starts_with(&path)) {
+                true => found.extend(self.not_granted(&path)),
+                false => found.push(path),
+            }
+        }
+        found
+    }
+
     /// Folders above what is bound, and those that programs expect even if they cannot use them.
     fn add_folders(&mut self, expected: &[PathBuf]) {
-        let expected = expected.iter().filter(|path| path.is_dir()).filter_map(|path| resolve(path));
+        let mut known = HashSet::new();
+        let expected = expected.iter().filter(|path| path.is_dir());
+        let expected = expected.filter_map(|path| resolve(path, &mut known));
         let (expected, links): (Vec<_>, Vec<_>) = expected.map(|found| (found.real, found.links)).unzip();
         self.links.extend(links.into_iter().flatten());
         let placed = self.placed.iter().map(|placed| &placed.at);
@@ -159,8 +199,8 @@ struct Resolved {
     links: Vec<(PathBuf, PathBuf)>,
 }
 
-/// Follows the links of an absolute path one by one; `None` if it does not exist.
-fn resolve(path: &Path) -> Option<Resolved> {
+/// Follows the links of an absolute path one by one; `None` if it does not exist. `folders` are known to exist and to be no links.
+fn resolve(path: &Path, folders: &mut HashSet<PathBuf>) -> Option<Resolved> {
     if !path.is_absolute() {
         return None;
     }
@@ -177,7 +217,15 @@ fn resolve(path: &Path) -> Option<Resolved> {
             continue;
         }
         let next = found.real.join(&name);
-        if !fs::symlink_metadata(&next).ok()?.is_symlink() {
+        if folders.contains(&next) {
+            found.real = next;
+            continue;
+        }
+        let kind = fs::symlink_metadata(&next).ok()?.file_type();
+        if !kind.is_symlink() {
+            if kind.is_dir() {
+                folders.insert(next.clone());
+            }
             found.real = next;
             continue;
         }
@@ -289,6 +337,34 @@ mod tests {
         let none = Layout::of(&Plan::default());
         assert_eq!(none.own, OWN_FOLDERS.map(PathBuf::from));
         assert!(!none.is_whole());
+    }
+
+    /// Covers: RO-07
+    #[test]
+    fn a_folder_that_is_bound_as_a_whole_has_covers_over_what_is_not_granted() {
+        let place = tempfile::tempdir().unwrap();
+        let place = place.path().canonicalize().unwrap();
+        let at = |name: &str| place.join(name);
+        for folder in ["etc/ssl/private", "etc/apt"] {
+            fs::create_dir_all(at(folder)).unwrap();
+        }
+        for file in ["etc/passwd", "etc/shadow", "etc/ssl/openssl.cnf", "etc/own"] {
+            fs::write(at(file), "").unwrap();
+        }
+        symlink("shadow", at("etc/link")).unwrap();
+        let mut layout = Layout::default();
+        for name in ["etc/passwd", "etc/ssl/openssl.cnf", "etc/apt"] {
+            layout.add(&at(name), BindRights::Read, &mut HashSet::new());
+        }
+        layout.add(&at("etc/own"), BindRights::Write, &mut HashSet::new());
+        layout.bind_as_a_whole(&at("etc"));
+        layout.covered.sort();
+        assert_eq!(layout.covered, [at("etc/shadow"), at("etc/ssl/private")]);
+        let expected = [(at("etc"), BindRights::Read), (at("etc/own"), BindRights::Write)];
+        assert_eq!(layout.binds, expected.into());
+        let mut nothing = Layout::default();
+        nothing.bind_as_a_whole(&at("etc"));
+        assert_eq!(nothing, Layout::default(), "nothing is granted there");
     }
 
     /// Covers: RO-07

@@ -59,6 +59,7 @@ pub(super) fn build(layout: &Layout) -> io::Result<()> {
     for (path, rights) in &layout.binds {
         step(path.display(), || bind(layout, path, *rights))?;
     }
+    step("cover what is not granted", || cover(&layout.covered))?;
     for (placed, tree) in placed {
         step(placed.at.display(), || place(layout, placed, tree))?;
     }
@@ -220,6 +221,29 @@ fn place(layout: &Layout, placed: &Placed, tree: Option<OwnedFd>) -> io::Result<
         add_attributes(tree.as_fd(), libc::MOUNT_ATTR_RDONLY, is_folder)?;
     }
     attach(layout, &placed.at, &tree, is_folder)
+}
+
+/// Covers files and folders with empty ones that nobody can open.
+fn cover(paths: &[PathBuf]) -> io::Result<()> {
+    let (file, folder) = (inside(Path::new("/no-file")), inside(Path::new("/no-folder")));
+    drop(File::create_new(&file)?);
+    fs::create_dir(&folder)?;
+    for own in [&file, &folder] {
+        fs::set_permissions(own, Permissions::from_mode(0o000))?;
+    }
+    for path in paths {
+        let at = match open_real(&inside(path)) {
+            Err(Errno::NOENT) => continue,
+            opened => opened?,
+        };
+        let own = if is_folder(&at)? { &folder } else { &file };
+        let tree = tree_of(&open_real(own)?, false)?;
+        add_attributes(tree.as_fd(), libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOEXEC, false)?;
+        let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+        move_mount(&tree, "", &at, "", flags)?;
+    }
+    fs::remove_file(&file)?;
+    fs::remove_dir(&folder)
 }
 
 /// Covers the settings for name servers with those of the room.
