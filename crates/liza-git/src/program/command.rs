@@ -20,11 +20,11 @@ use crate::program::accepted_programs::AcceptedPrograms;
 use crate::program::environment::{FIXED, GitEnvironment, setting_variables};
 use crate::program::error::GitError;
 use crate::program::known_answers::{KnownAnswers, Question};
-use crate::program::known_settings::{KnownSettings, Settings};
+use crate::program::known_settings::KnownSettings;
 use crate::program::limits::{Limits, is_among_agents_files, overrides};
 use crate::program::output::GitOutput;
 use crate::program::pipes::Pipes;
-use crate::program::programs::{Overrides, may_run_programs, split_origins};
+use crate::program::programs::{Overrides, Settings, may_run_programs, split_origins};
 use crate::program::room::Room;
 use crate::program::version::GitVersion;
 

@@ -7,20 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use crate::program::environment::GitEnvironment;
-use crate::program::programs::each_setting;
+use crate::program::programs::{Settings, each_setting};
 
 /// The most lists: one for each kind of git folder, and some for other formats of objects.
 const KEPT_MAX: usize = 8;
 
 /// What the file `commondir` of a git folder contains that has the project's configuration.
 pub(crate) const SHARED: &[u8] = b"..\n";
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Settings {
-    /// The output of `git config --list --show-scope -z`.
-    pub list: Vec<u8>,
-    pub files: Vec<PathBuf>,
-}
 
 #[derive(Debug)]
 pub(crate) struct KnownSettings {

@@ -11,8 +11,6 @@ use std::path::{Path, PathBuf};
 
 use liza_sandbox::confine::KeptFilters;
 
-use crate::program::known_settings::Settings;
-
 /// Settings of every git command: no hooks, no file system monitor, no signature checks in lists of commits.
 pub(crate) const ALWAYS: [(&str, &str); 2] =
     [("core.hooksPath", "/dev/null"), ("log.showSignature", "false")];
@@ -244,7 +242,15 @@ fn settings(output: &[u8]) -> Vec<Setting<'_>> {
     settings
 }
 
-/// The output of `git config --list --show-scope --show-origin -z` without the origins, and the files among them.
+/// The settings that a command would read, and their files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Settings {
+    /// The output of `git config --list --show-scope -z`.
+    pub list: Vec<u8>,
+    pub files: Vec<PathBuf>,
+}
+
+/// Parses the output of `git config --list --show-scope --show-origin -z`.
 pub(crate) fn split_origins(output: &[u8]) -> Settings {
     let (mut list, mut files) = (Vec::new(), Vec::new());
     let mut fields = output.split(|byte| *byte == 0);
