@@ -62,22 +62,17 @@ pub fn run_session(input: impl Read, options: &SessionOptions) -> Result<u8, Reh
     if let Some(environment) = options.agent_id.clone().filter(|id| *id != prompt.agent) {
         return Err(RehearsalError::WrongAgent { prompt: prompt.agent, environment });
     }
-    let transcript = Transcript::new(prompt.agent.clone(), options.format, text.len());
+    let transcript = Transcript::new(prompt.agent.clone(), options.format);
     let session = Session::new(prompt, transcript, options.generation);
     let played = startup::check(&session).and_then(|()| scene::play(&session, &options.playbook));
-    let code = match played {
+    match played {
         Ok(code) => Ok(code),
         Err(StepError::Stopped) => {
             session.say("asked to stop");
             Ok(protocol::EXIT_STOP)
         }
         Err(StepError::Failed(error)) => Err(error),
-    };
-    // People who watch a demonstration would take the figures for those of a model.
-    if options.playbook.project.is_none() {
-        session.transcript.report_measured_usage();
     }
-    code
 }
 
 #[cfg(test)]

@@ -83,7 +83,6 @@ impl Session {
         command.args(arguments).arg("--json").current_dir(self.work_dir());
         let finished = run(&mut command, "").map_err(RehearsalError::io("run", &program))?;
         let output = finished.output();
-        self.transcript.count_read(output.len());
         // The answer is the first line; notices on standard error follow it.
         let answer = serde_json::from_str(output.lines().next().unwrap_or_default());
         match answer {

@@ -23,7 +23,6 @@ pub(crate) fn read_diff(session: &Session, it: &ReadDiff) -> StepResult<Vec<Stri
         return Err(RehearsalError::EmptyDiff { base, commit: job.commit.clone() }.into());
     }
     let diff = session.git_bytes(&["diff", &range])?;
-    session.transcript.count_read(diff.len());
     let lines = String::from_utf8_lossy(&diff).lines().count();
     session.say(&format!("read {lines} lines of diff in {}", files.join(", ")));
     check_files(&files, it)?;

@@ -37,6 +37,8 @@ pub enum What {
     ClaimRejected {
         coder_is_here: bool,
     },
+    /// Its coder makes the worktree and sets it up; then its session begins.
+    SetUp,
     TakeOver {
         from: AgentId,
     },
@@ -229,6 +231,10 @@ impl Next {
             What::Claim => format!("{who} claims {it}"),
             What::ClaimRejected { coder_is_here: true } => "a coder takes it".to_owned(),
             What::ClaimRejected { coder_is_here: false } => "another coder takes it".to_owned(),
+            What::SetUp => match &self.on {
+                Some(task) => format!("{who} sets up the worktree of {task}"),
+                None => format!("{who} sets up its worktree"),
+            },
             What::TakeOver { from } => format!("{from} is gone: another coder takes it over"),
             What::Return => format!("stopped; {who} continues"),
             What::Continue => match (self.held(), self.retry()) {

@@ -102,8 +102,13 @@ fn doing(agent: &AgentView, is_long: bool) -> String {
     if let What::EndSession { age } = next.what {
         return format!("ENDING its {}, {age}", ended(agent));
     }
-    if let What::LookAt(subject) = &next.what {
+    if let What::LookAt(subject) = &next.what
+        && agent.in_session
+    {
         return format!("LOOKING at {subject}");
+    }
+    if next.what == What::SetUp {
+        return format!("SETTING UP{}", on());
     }
     if let Some(held) = agent.held() {
         return format!("HELD: {}", if is_long { held.text() } else { held.reason() });
@@ -112,7 +117,7 @@ fn doing(agent: &AgentView, is_long: bool) -> String {
         return format!("FAILED {} of {}, again {}", retry.failed, retry.limit, retry.again());
     }
     match (&next.what, &agent.task) {
-        (What::Judge, _) => "JUDGING the goal".to_owned(),
+        (What::Judge, _) if agent.in_session => "JUDGING the goal".to_owned(),
         (What::Continue, _) => format!("WAITING to continue{holding}"),
         (What::Validate, _) => format!("VALIDATING{holding}"),
         (_, Some(_)) => format!("{}{holding}", agent.status),
@@ -199,6 +204,8 @@ fn status_words(agent: &AgentView) -> String {
     let on = next.on.as_ref().map(|task| format!(" {task}")).unwrap_or_default();
     let what = match (&next.what, next.behind.first(), agent.role) {
         (What::Plan { .. }, _, _) => "to plan".to_owned(),
+        (What::Judge, _, _) => "to judge the goal".to_owned(),
+        (What::LookAt(subject), _, _) => format!("to look at {subject}"),
         (What::Claim, _, _) => format!("to begin{on}"),
         (What::Review, _, _) => format!("to review{on}"),
         (_, Some(Behind::Goal), _) => "for a goal".to_owned(),
@@ -315,6 +322,7 @@ pub fn task_facts(task: &TaskView) -> Vec<String> {
                 Some(Status::Claimed) => facts.push("its coder is gone".to_owned()),
                 _ => {}
             }
+            facts.extend(Some(task.next.to_string()).filter(|_| task.next.what == What::SetUp));
             facts.extend(is_later.then(|| "after liza resume".to_owned()));
             facts.push(format!("P{}", task.priority));
         }

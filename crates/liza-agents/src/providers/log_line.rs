@@ -15,13 +15,17 @@ const ASIDES: [&str; 11] = [
     "bun v",
 ];
 
-/// True if a line says nothing about the reason of an end: it belongs to a log, a banner or a stack trace, or
-/// continues a line before it.
+/// True if a line says nothing about the reason of an end: it belongs to a log, a banner or a stack trace, continues a line
+/// before it, or is a command that the agent ran: such a command answers to the agent, and not to a person.
 pub fn is_aside(line: &str) -> bool {
     let text = line.trim().to_lowercase();
     let is_continued = line.starts_with([' ', '\t']) && !text.starts_with("error");
     let has_words = text.chars().any(char::is_alphabetic);
-    is_log_line(line) || is_continued || !has_words || ASIDES.iter().any(|begin| text.starts_with(begin))
+    is_log_line(line)
+        || is_continued
+        || line.starts_with("$ ")
+        || !has_words
+        || ASIDES.iter().any(|begin| text.starts_with(begin))
 }
 
 /// True if a line begins with a date and a time, as those of a log do.

@@ -240,7 +240,7 @@ impl EventStream {
                 self.printed = Some(cut(text));
             }
             each(&event);
-        } else if expects_events && is_aside && self.said.is_some() {
+        } else if is_aside && self.said.is_some() {
             each(&event);
         } else {
             self.take(&event, each);
@@ -564,6 +564,16 @@ pub mod tests {
         assert_eq!(last(&format!("{said}\na warning\n"), 0), "Done.");
         assert_eq!(last(&format!("{said}\nthread 'main' panicked\n{log}\n"), 1), "thread 'main' panicked");
         assert_eq!(last(&format!("{log}\n"), 1), log, "if there is nothing else");
+    }
+
+    /// Covers: UI-03
+    #[test]
+    fn the_answer_of_a_command_is_not_what_the_agent_said() {
+        let submits =
+            "writes a.sh\n$ liza submit-for-review t 1234\n  t is ready for review; end your turn now\n";
+        for format in [EventFormat::Rehearsal, EventFormat::None] {
+            assert_eq!(outcome(format, submits, Some(42)).said.as_deref(), Some("writes a.sh"));
+        }
     }
 
     /// Covers: AX-34

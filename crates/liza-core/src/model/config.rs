@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use indexmap::IndexMap;
+use liza_ids::gate::GatePatterns;
 use liza_ids::{GateSettings, Role, Sandbox, SandboxMin, SandboxRead, Seconds, WorktreePlace};
 use serde::{Deserialize, Serialize};
 
@@ -219,6 +220,13 @@ impl Default for Config {
 }
 
 impl Config {
+    /// The files that judge work: those of `gate`, and those that `copy` names, because a file that a commit brings there
+    /// would be kept instead of the person's.
+    pub fn gate_patterns(&self) -> GatePatterns {
+        let watched = self.gate.watched.iter().chain(&self.copy).cloned().collect();
+        GatePatterns::new(&GateSettings { runs: self.gate.runs.clone(), watched })
+    }
+
     /// The task's own limit, or that of the goal.
     pub fn max_iterations(&self, task: &TaskRecord) -> u32 {
         task.max_iterations.or(task.max_coder_iterations).unwrap_or(self.max_coder_iterations)

@@ -247,6 +247,8 @@ impl Task {
         record.id = Some(self.id);
         record.status = Some(self.status.name());
         record.clear_status_fields();
+        // An approval holds for the commit that waits for its merge, or has been merged.
+        record.approved_by = record.approved_by.filter(|_| record.status == Some(Status::Merged));
         write_status(self.status, &mut record);
         record
     }

@@ -100,6 +100,9 @@ impl Rule for SetDeadline {
     fn run(&self, tx: &mut Tx<'_>) -> Result<DeadlineSet, Refusal> {
         expect_status(tx, Self::VERB, "an open sprint", |status| !status.is_terminal())?;
         let deadline = self.deadline;
+        if let Some(deadline) = deadline.filter(|deadline| *deadline <= tx.now) {
+            return Err(Refusal::PastDeadline { deadline });
+        }
         tx.sprint()?.timeline.deadline = deadline;
         let detail = deadline.map_or("no deadline".to_owned(), |deadline| format!("deadline {deadline}"));
         tx.log(LogAction::SprintUpdated, None, &detail);

@@ -12,6 +12,7 @@ pub struct TaskFigures {
     /// From its first claim to its end, or to now.
     pub time: Option<Seconds>,
     pub usage: Usage,
+    /// By code reviewers and the human.
     pub rejections: u32,
 }
 
@@ -31,7 +32,7 @@ impl GoalFigures {
             task: id.clone(),
             time: record.work_time(now),
             usage: record.usage.clone().unwrap_or_default(),
-            rejections: record.review_cycles_total.unwrap_or(0),
+            rejections: record.past().rejections,
         };
         let tasks: Vec<TaskFigures> = state.bodies().map(|(id, body)| figures((id, body.record()))).collect();
         let mut of_tasks = Usage::default();

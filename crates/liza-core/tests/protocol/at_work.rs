@@ -258,8 +258,8 @@ impl Work<'_> {
 /// True if this announces a session on that task; a planner's is about none.
 fn begins(next: &Next, task: Option<&TaskId>) -> bool {
     let is_kind = match next.what {
-        What::Claim | What::Review | What::Continue => task.is_some(),
-        What::Plan { .. } => task.is_none(),
+        What::Claim | What::SetUp | What::Review | What::Continue => task.is_some(),
+        What::Plan { .. } | What::Judge | What::LookAt(_) => task.is_none(),
         _ => false,
     };
     let is_held = next.held().is_some_and(|held| held.again_in != Some(Seconds(0)));

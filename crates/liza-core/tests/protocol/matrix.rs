@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use liza_core::model::{
-    Actor, AgentStatus, AnomalyType, DiscoveryId, Fields, Role, Severity, SprintStatus, State, Status,
-    StopFile, Urgency, Usage,
+    Actor, AgentStatus, AnomalyType, DiscoveryId, Fields, Role, Seconds, Severity, SprintStatus, State,
+    Status, StopFile, Urgency, Usage,
 };
 use liza_core::protocol::{
     AbandonTask, Abort, AbortGoal, AcceptGate, AddTask, Align, Archive, BeginMerge, CancelReservation,
@@ -300,7 +300,7 @@ pub(crate) fn other_commands(actor: &Actor) -> Vec<Command> {
         Command::from(FollowStopFile { file: StopFile::Checkpoint, since: Some(now()) }),
         Command::from(CompleteSprint),
         Command::from(NewSprint),
-        Command::from(SetDeadline { deadline: Some(now()) }),
+        Command::from(SetDeadline { deadline: Some(now() + Seconds::hours(1)) }),
         Command::from(WriteRetro { text: text() }),
         Command::from(UpdateSprintMetrics),
         Command::from(MarkTriggersSeen { keys: vec![text()] }),

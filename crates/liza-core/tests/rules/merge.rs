@@ -155,6 +155,16 @@ fn another_reviewers_supervisor_merges_when_the_approver_is_gone() {
     }
 }
 
+/// Covers: RV-07
+#[test]
+fn an_approval_ends_with_the_merge_that_failed() {
+    let mut world = World::with_task(Status::Approved);
+    let failure = MergeFailure::Holdout { names: Vec::new() };
+    let command = RecordMergeFailure { task: task("t"), commit: sha('a'), failure };
+    world.must(world.supervisor(reviewer(1)), Command::from(command));
+    assert_eq!((world.status("t"), world.record("t").approved_by), (Status::IntegrationFailed, None));
+}
+
 /// Covers: RV-07, NT-02
 #[test]
 fn a_merge_removes_the_handoff_notes() {

@@ -157,6 +157,16 @@ fn the_deadline_starts_one_checkpoint() {
 
 /// Covers: SP-01
 #[test]
+fn a_deadline_is_in_the_future() {
+    let mut world = World::new();
+    for seconds in [0, 60] {
+        let deadline = Some(world.now - Seconds(seconds));
+        world.refused_with("past_deadline", Actor::Human, Command::from(SetDeadline { deadline }));
+    }
+}
+
+/// Covers: SP-01
+#[test]
 fn a_checkpoint_before_the_deadline_does_not_replace_it() {
     let mut world = World::new();
     deadline(&mut world, 100);

@@ -281,11 +281,16 @@ fn quiet_sessions(at: Moment<'_>) -> impl Iterator<Item = Alarm> {
     at.board().agents.entries().filter_map(alarm)
 }
 
+/// Who tries again what has failed.
+fn tried_again(at: Moment<'_>) -> &'static str {
+    if at.here().has_team() { "Liza tries again by itself" } else { "The next liza run tries again" }
+}
+
 /// Work cannot be exchanged with other machines, so nothing is submitted or merged.
 fn remote_problem(at: Moment<'_>) -> Option<Alarm> {
     let problem = at.seen.remote_problem.as_ref()?;
     let remote = at.config()?.remote.as_ref()?;
-    let text = format!("{}. Liza tries again by itself; no task is blamed", problem.message);
+    let text = format!("{}. {}; no task is blamed", problem.message, tried_again(at));
     let alarm = Alarm::new(AlarmKind::RemoteProblem, remote, text).since(problem.since);
     Some(alarm.answered(problem.command.clone()))
 }

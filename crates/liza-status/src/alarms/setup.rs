@@ -3,7 +3,7 @@
 use liza_core::model::{State, TaskId, TaskStatus};
 use liza_core::text::count;
 
-use super::{Alarm, AlarmKind, FailedReviewSetup, Moment};
+use super::{Alarm, AlarmKind, FailedReviewSetup, Moment, tried_again};
 use crate::command_line::{OPEN, liza};
 
 /// One for each task whose review cannot be set up, and one for any other checkout.
@@ -13,9 +13,8 @@ pub(super) fn alarms(at: Moment<'_>) -> Vec<Alarm> {
     };
     let reviews: Vec<_> =
         at.seen.review_setups.iter().filter(|(task, failed)| is_open(at.state, task, failed)).collect();
-    let is_named = |why: &&String| reviews.iter().any(|(_, failed)| failed.message == **why);
-    let other = at.seen.setup_failure.as_ref().filter(|why| !is_named(why)).map(|why| {
-        let text = format!("{why}. Liza tries again by itself; no task is blamed");
+    let other = at.seen.setup_failure.as_ref().map(|why| {
+        let text = format!("{why}. {}; no task is blamed", tried_again(at));
         let setting = if config.setup.is_some() { "setup" } else { "copy" };
         Alarm::new(AlarmKind::SetupFailed, "setup", text).answered(liza!("config", setting, OPEN))
     });

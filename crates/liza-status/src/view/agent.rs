@@ -7,11 +7,11 @@ use crate::alarms::{Confinement, Moment};
 use crate::forecast::{Behind, Ended, Next, Retry, What};
 use liza_core::model::{
     AgentId, AgentRecord, AgentStatus, Board, Generation, Role, Seconds, SessionSummary, SprintStatus, State,
-    TaskId, Timestamp, Usage,
+    TaskId, TaskSummary, Timestamp, Usage,
 };
 use liza_core::rules::questions::open_questions;
 use liza_core::rules::sessions::{decided_since, ending_session, is_between_sessions, of_session};
-use liza_core::rules::triggers::{PlannerWork, planner_work};
+use liza_core::rules::triggers::{PlannerWork, Trigger, planner_work};
 use liza_core::supervise::{Work, backoff, failed_planning, planner_needs_human, unseen_triggers, work_of};
 
 use liza_core::rules::presence::Liveness;
@@ -60,9 +60,9 @@ impl AgentView {
         self.liveness.is_present() && self.in_session
     }
 
-    /// True if its session runs, or if it merges.
+    /// True if its session runs, or is set up, or if it merges.
     pub fn is_at_work(&self) -> bool {
-        self.is_in_session() || self.merge().is_some()
+        self.is_in_session() || self.merge().is_some() || self.next.what == What::SetUp
     }
 
     /// The task that it merges now, and the progress.
@@ -137,8 +137,20 @@ impl Agent<'_> {
         }
         match self.is_in_session() {
             true => next(self.session()).on(self.entry.current_task.clone()),
-            false => self.between_sessions(),
+            false => match self.setting_up() {
+                Some(task) => next(What::SetUp).on(Some(task)),
+                None => self.between_sessions(),
+            },
         }
+    }
+
+    /// The task that its supervisor is claiming for it.
+    fn setting_up(&self) -> Option<TaskId> {
+        let is_own = |summary: &&TaskSummary| {
+            let own = summary.reserved(self.now).filter(|reservation| reservation.by == self.id);
+            own.is_some_and(|reservation| Some(reservation.generation) == self.entry.generation)
+        };
+        self.state.board.summaries().find(is_own).map(|summary| summary.id.clone())
     }
 
     fn is_in_session(&self) -> bool {
@@ -185,6 +197,15 @@ impl Agent<'_> {
         }
     }
 
+    /// The next session of a planner, for these triggers.
+    fn planned(triggers: &[Trigger]) -> What {
+        match planner_work(triggers) {
+            PlannerWork::Judging => What::Judge,
+            PlannerWork::LookingAt(subject) => What::LookAt(subject),
+            PlannerWork::Planning => What::Plan { attempt: None },
+        }
+    }
+
     /// The number of a planner's session, if others before it had no result.
     fn attempt(&self) -> Option<(u32, u32)> {
         let failed = failed_planning(self.at.sprint()?, &unseen_triggers(self.state, self.now));
@@ -205,7 +226,7 @@ impl Agent<'_> {
             Some(Work::Merge(task)) => next(What::Merge).on(Some(task.clone())),
             Some(Work::Code(task)) => next(What::Claim).on(Some(task.clone())),
             Some(Work::Review(task)) => next(What::Review).on(Some(task.clone())),
-            Some(Work::Plan(_)) => next(What::Plan { attempt: None }),
+            Some(Work::Plan(triggers)) => next(Self::planned(triggers)),
             None if self.lacks_goal() => next(What::Wait).behind(Behind::Goal),
             None if self.awaits_verdict() => next(What::Wait).behind(Behind::Verdict),
             None if self.is_stopped_planner() => next(What::Wait).behind(Behind::StoppedPlanner),

@@ -38,7 +38,8 @@ pub struct CycleTime {
     pub merged: Timestamp,
     /// From its first claim to its merge.
     pub took: Seconds,
-    pub rejections: usize,
+    /// By code reviewers and the human.
+    pub rejections: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -82,8 +83,12 @@ pub fn charts(state: &State, now: Timestamp) -> Charts {
 fn cycle_time(id: &TaskId, record: &TaskRecord) -> Option<CycleTime> {
     let merged = record.last_event(EventName::Merged)?.time;
     let claimed = record.events().find(|event| event.is_claim())?.time;
-    let rejections = record.events().filter(|event| event.is(EventName::Rejected)).count();
-    Some(CycleTime { task: id.clone(), merged, took: merged.since(claimed), rejections })
+    Some(CycleTime {
+        task: id.clone(),
+        merged,
+        took: merged.since(claimed),
+        rejections: record.past().rejections,
+    })
 }
 
 fn burn_up(state: &State, records: &[(&TaskId, &TaskRecord)], now: Timestamp) -> Vec<BurnUpPoint> {

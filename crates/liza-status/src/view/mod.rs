@@ -98,6 +98,11 @@ impl View {
         merge.is_some_and(|merge| present().all(|agent| merge.by == Some(agent.id))) && self.has_team()
     }
 
+    /// True if an entry of `needs_you` is about the task, and says what is the matter with it.
+    pub fn asks_about(&self, task: &TaskId) -> bool {
+        self.needs_you.iter().any(|need| need.task.as_ref() == Some(task))
+    }
+
     /// True if an agent may be at work.
     pub fn has_team(&self) -> bool {
         self.agents.iter().any(|agent| agent.liveness.is_present())

@@ -232,6 +232,9 @@ impl TaskSituation<'_> {
         let id = self.id;
         let command = |verb: &str| Some(liza!(verb, id));
         let assigned = self.record.assigned_to;
+        if let Some(coder) = self.set_up_by(status) {
+            return self.open(Next::agent(coder, What::SetUp)).owner(coder, None);
+        }
         match status {
             TaskStatus::Draft if self.record.events().any(|event| event.is(EventName::Proposed)) => {
                 Outlook::new(TaskPhase::Draft, Next::you(What::ApprovePlan), command("finalize"))
@@ -345,6 +348,19 @@ impl TaskSituation<'_> {
             outlook.next = outlook.next.behind(Behind::Resume);
         }
         outlook
+    }
+
+    /// The coder whose supervisor makes its worktree now.
+    fn set_up_by(&self, status: &TaskStatus) -> Option<AgentId> {
+        let is_claimable = matches!(
+            status,
+            TaskStatus::Unclaimed { .. } | TaskStatus::Rejected { .. } | TaskStatus::IntegrationFailed { .. }
+        );
+        if !is_claimable {
+            return None;
+        }
+        let reservation = self.at.board().summary(self.id)?.reserved(self.at.now)?;
+        Some(reservation.by).filter(|coder| self.is_present(*coder))
     }
 
     fn reserved_for(&self) -> Option<AgentId> {

@@ -1,10 +1,10 @@
 //! The read model: what a screen shows at a given moment.
 
-use liza_core::model::{AgentStatus, Role, Seconds, State, Status, StopFileTimes, Timestamp};
+use liza_core::model::{AgentStatus, Reservation, Role, Seconds, State, Status, StopFileTimes, Timestamp};
 use liza_core::rules::claimable::{claimable, claimable_for, reviewable};
 use liza_status::alarms::Observations;
 use liza_status::view::{Liveness, TaskPhase, TaskView, View, view};
-use liza_status::words::{PHASES, agent_facts, task_facts};
+use liza_status::words::{PHASES, agent_doing, agent_facts, task_facts};
 use liza_testkit::team::*;
 
 fn shown(state: &State, now: Timestamp) -> View {
@@ -37,6 +37,25 @@ fn every_status_has_a_phase_and_a_next_step() {
         assert_eq!((shown.phase, shown.command.as_deref()), (phase, command), "{status}: {shown:#?}");
         assert!(!shown.next.to_string().is_empty() && shown.broken.is_empty(), "{status}: {shown:#?}");
     }
+}
+
+/// Covers: UI-03
+#[test]
+fn a_worktree_that_is_set_up_is_a_step_of_its_task_and_its_coder() {
+    let mut state = state_with(Status::Unclaimed);
+    let coder = agent("coder-1");
+    let generation = agents(&mut state)[&coder].generation.unwrap();
+    let expires = now() + Seconds(120);
+    let reservation = Reservation { by: coder, generation, expires, base_commit: sha('a') };
+    edit_task(&mut state, "t", |record| record.reservation = Some(reservation));
+    let shown = shown(&state, now());
+    let of_coder = shown.agents.iter().find(|agent| agent.id == coder).unwrap();
+    assert_eq!((agent_doing(of_coder).as_str(), of_coder.is_at_work()), ("SETTING UP t", true));
+    let of_task = the_task(&state, now());
+    assert_eq!(of_task.next.to_string(), "coder-1 sets up its worktree");
+    assert!(task_facts(&of_task).contains(&of_task.next.to_string()), "{of_task:#?}");
+    let later = the_task(&state, expires + Seconds(1));
+    assert_eq!(later.next.to_string(), "a coder claims it", "the reservation has expired");
 }
 
 /// Covers: CL-07, CL-09

@@ -44,7 +44,7 @@ struct Gates {
 impl<'e, 'p> MergeTest<'e, 'p> {
     pub(super) fn new(engine: &'e Engine<'p>) -> Result<Self, EngineError> {
         let project = engine.project();
-        let patterns = GatePatterns::new(&project.state()?.board.config()?.gate);
+        let patterns = project.state()?.board.config()?.gate_patterns();
         Ok(Self { engine, patterns })
     }
 

@@ -13,7 +13,7 @@ use liza_status::alarms::FailedReviewSetup;
 
 use crate::engine::{Engine, EngineError, integration_branch};
 use crate::project::Project;
-use crate::session::checkout_setup::{CheckoutUse, SetupError, set_up};
+use crate::session::checkout_setup::{CheckoutUse, SetupError, prepare, record, set_up};
 
 /// The folder with one file for each task, below that of set-ups.
 const FOLDER: &str = "setup/reviews";
@@ -29,13 +29,17 @@ pub(super) fn set_up_review(engine: &Engine<'_>, task: &TaskId, commit: &Sha) ->
     if read(project, task).is_some() {
         renew_caches(project, task, commit)?;
     }
-    let done = set_up(project, config, &checkout, CheckoutUse::Review(task, commit));
+    let done = prepare(project, config, &checkout, CheckoutUse::Review(task, commit));
     match &done {
-        Ok(()) => drop(durable::remove_if_present(&file(project, task))),
+        // The commit may be to blame: its own record has the failure, and no other.
         Err(error @ (SetupError::Failed { .. } | SetupError::ChangedSettings { .. })) => {
-            count(project, task, commit, error)
+            count(project, task, commit, error);
         }
-        Err(SetupError::Copy { .. } | SetupError::Io { .. } | SetupError::Git(_)) => {}
+        Err(SetupError::Copy { .. } | SetupError::Io { .. } | SetupError::Git(_)) => record(project, &done),
+        Ok(()) => {
+            record(project, &done);
+            drop(durable::remove_if_present(&file(project, task)));
+        }
     }
     Ok(done?)
 }

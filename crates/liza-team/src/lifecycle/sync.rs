@@ -21,7 +21,7 @@ const NAME: &str = "sync";
 pub enum SyncOutcome {
     Synced {
         head: Sha,
-        /// The number of commits that it gained.
+        /// The number of commits that were brought, without that of the merge.
         commits: u64,
     },
     UpToDate {
@@ -65,7 +65,7 @@ pub fn sync(engine: &Engine<'_>, from: &Branch) -> Result<SyncOutcome, EngineErr
             }
         }
     };
-    let commits = repo.count_commits(&merge.old, &merge.new)?;
+    let commits = repo.count_commits(&merge.old, &tip)?;
     let (head, detail) = (merge.new, format!("{from} was merged into {integration}"));
     engine.execute(AcceptIntegration { head: head.clone(), detail, merged: Vec::new() })?;
     MoveIntent::end(engine.project())?;

@@ -10,7 +10,6 @@ use liza_core::model::{Config, Network, Role, Sandbox, Sha, TaskId, TestFailure,
 use liza_core::text::one_line;
 use liza_git::{GitError, IntegrationTestResult, Protected, ScratchCheckout, TestStage};
 use liza_host::durable;
-use liza_ids::gate::GatePatterns;
 use liza_sandbox::sys::confinement::TcpGrants;
 use liza_sandbox::sys::find_program;
 use liza_sandbox::sys::remove_tree::{fresh_folder, remove_tree};
@@ -36,7 +35,7 @@ pub fn try_test(
     config: &Config,
     commit: &Sha,
 ) -> Result<Option<TestFailure>, EngineError> {
-    let gate = project.repo()?.protected(commit, &GatePatterns::new(&config.gate))?;
+    let gate = project.repo()?.protected(commit, &config.gate_patterns())?;
     let run = TestRun { prepare, ..TestRun::of_merge(project, config, (None, commit))? };
     let ended = run.failure(commit, &gate, "trial");
     // No task takes them along.
@@ -62,7 +61,7 @@ pub fn try_commands(
     if test.is_some() || commands.is_empty() {
         return Ok(test);
     }
-    let gate = project.repo()?.protected(commit, &GatePatterns::new(&config.gate))?;
+    let gate = project.repo()?.protected(commit, &config.gate_patterns())?;
     let run = TestRun { prepare, ..TestRun::of_merge(project, config, (None, commit))? };
     let ended = run.run_commands(commit, &gate, "trial", &commands.iter().collect::<Vec<_>>());
     let _ = remove_tree(&run.used_by.caches(project.folder()));

@@ -16,7 +16,6 @@ use liza_core::rules::validation::commands;
 use liza_git::Protected;
 use liza_host::durable;
 use liza_ids::Digest;
-use liza_ids::gate::GatePatterns;
 use liza_receipts::{CommandRun, Origin, Predicate, Purpose, Statement};
 use liza_sandbox::confine::Level;
 
@@ -38,7 +37,7 @@ pub(super) fn gate_of(engine: &Engine<'_>, task: &TaskId) -> Result<Option<Strin
         return Ok(None);
     }
     let Some(head) = integration_head(engine.project(), &board)? else { return Ok(None) };
-    let (repo, patterns) = (engine.repo()?, GatePatterns::new(&board.config()?.gate));
+    let (repo, patterns) = (engine.repo()?, board.config()?.gate_patterns());
     Ok(Some(repo.digest(&repo.protected(&head, &patterns)?)?))
 }
 
@@ -152,7 +151,7 @@ impl<'e, 'p> Run<'e, 'p> {
         let commands = commands(&config, board.body(task)?.record());
         let head = integration_head(engine.project(), &board)?.unwrap_or_else(|| commit.clone());
         let recorded_head = board.goal.ready().and_then(|goal| goal.integration_head.clone());
-        let (repo, patterns) = (engine.repo()?, GatePatterns::new(&config.gate));
+        let (repo, patterns) = (engine.repo()?, config.gate_patterns());
         let (before, after) = (repo.protected(&head, &patterns)?, repo.protected(commit, &patterns)?);
         Ok(Self { engine, task, commit, head, recorded_head, config, commands, before, after, cancelled })
     }
@@ -322,7 +321,7 @@ fn ran_on_work(
         return Ok(true);
     }
     let Some(head) = integration_head(engine.project(), board)? else { return Ok(false) };
-    let patterns = GatePatterns::new(&board.config()?.gate);
+    let patterns = board.config()?.gate_patterns();
     let (before, after) = (repo.protected(&head, &patterns)?, repo.protected(commit, &patterns)?);
     if repo.digest(&before)? != validated.gate {
         return Ok(true);

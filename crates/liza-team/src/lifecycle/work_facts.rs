@@ -4,7 +4,6 @@ use liza_agents::providers::{SettingFiles, is_instruction};
 use liza_core::model::{FactKind, Sha, State, Status, TaskId, WorkFacts};
 use liza_core::rules::work_facts::{FileDelta, KnownFiles, has_language, work_facts};
 use liza_git::{ChangedFile, FileContents, MergeChange, Repo};
-use liza_ids::gate::GatePatterns;
 
 use crate::engine::{Engine, EngineError};
 
@@ -31,7 +30,7 @@ pub fn facts_at(
     let (from, to) = compared(repo, head, commit)?;
     let config = state.board.config()?;
     let files = deltas(repo, &SettingFiles::of(config), &repo.changed_files(&from, &to)?)?;
-    let patterns = GatePatterns::new(&config.gate);
+    let patterns = config.gate_patterns();
     let known = KnownFiles {
         protected: repo.protected(&to, &patterns)?.differing(&repo.protected(&from, &patterns)?),
         planned: state.board.body(task)?.record().past().planned_files,

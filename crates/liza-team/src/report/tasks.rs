@@ -54,7 +54,7 @@ impl<'a> SprintTask<'a> {
     }
 
     pub(crate) fn rejections(&self) -> u32 {
-        self.record.and_then(|record| record.review_cycles_total).unwrap_or(0)
+        self.record.map_or(0, |record| record.past().rejections)
     }
 
     /// The number of commits by which the integration branch had moved when it was merged.

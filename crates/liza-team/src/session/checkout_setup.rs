@@ -104,14 +104,18 @@ pub fn set_up(
     checkout: &Path,
     used_by: CheckoutUse<'_>,
 ) -> Result<(), SetupError> {
-    let record = project.folder().join(FOLDER).join(FAILURE);
     let done = prepare(project, config, checkout, used_by);
-    match &done {
+    record(project, &done);
+    done
+}
+
+/// Records the failure of a set-up for `status`, or that one has succeeded.
+pub(crate) fn record(project: &Project, done: &Result<(), SetupError>) {
+    let record = project.folder().join(FOLDER).join(FAILURE);
+    match done {
         Ok(()) => drop(durable::remove_if_present(&record)),
-        // The failure is reported in any case; the record is for `status`.
         Err(error) => drop(write_record(&record, &error.to_string())),
     }
-    done
 }
 
 /// Sets up a checkout with settings that may be those of nobody yet: its failure is no alarm.
@@ -135,7 +139,8 @@ pub(crate) fn set_up_worktree(
     let name = worktree.file_name().unwrap_or_default();
     let mark = project.folder().join(FOLDER).join("done").join(name);
     let settings = serde_json::json!({"setup": config.setup, "copy": config.copy}).to_string();
-    if !is_new && durable::read_text(&mark).is_ok_and(|done| done == settings) {
+    let has_copies = || config.copy.iter().all(|entry| fs::symlink_metadata(worktree.join(entry)).is_ok());
+    if !is_new && durable::read_text(&mark).is_ok_and(|done| done == settings) && has_copies() {
         return Ok(());
     }
     // A worktree that has no such record was created, and not set up.
@@ -265,6 +270,16 @@ fn new_log(folder: &Path, checkout: &Path) -> Result<PathBuf, SetupError> {
     let path = |number: u32| folder.join(format!("{stamp}-{number}-{}.log", name.trim_start_matches('.')));
     private::create_folder(folder).map_err(SetupError::io("create", folder))?;
     Ok((1..1000).map(path).find(|path| !path.exists()).unwrap_or_else(|| path(0)))
+}
+
+/// A copied folder of a checkout in which a file still leads to the person's code; with that file, from the checkout.
+pub fn copy_leading_back(project: &Project, config: &Config, checkout: &Path) -> Option<(PathBuf, PathBuf)> {
+    let moved = MovedPaths::new(project.root(), checkout);
+    config.copy.iter().find_map(|entry| {
+        let copy = checkout.join(entry);
+        let (file, _) = moved.leading_back(&copy)?;
+        Some((file.strip_prefix(checkout).unwrap_or(&file).to_owned(), copy))
+    })
 }
 
 /// Copies the files that the settings name from the human's checkout. Existing files in the new checkout stay.

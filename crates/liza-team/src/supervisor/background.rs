@@ -82,6 +82,10 @@ fn catch_panic(
     })
 }
 
+pub(super) fn merged_text(task: &TaskId) -> String {
+    format!("{task} is MERGED")
+}
+
 pub(super) struct JobRunner {
     pub project: Project,
     pub identity: Identity,
@@ -149,7 +153,7 @@ impl JobRunner {
 
     pub(super) fn merge(&self, task: &TaskId) -> Result<String, SupervisorError> {
         match retry_locked(|| Ok(wt_merge(&self.engine(), task)?))? {
-            MergeOutcome::Merged(_) => Ok(format!("{task} is MERGED")),
+            MergeOutcome::Merged(_) => Ok(merged_text(task)),
             // Recorded on the blackboard; a coder fixes it.
             MergeOutcome::Failed(failure) => Ok(format!("{task} could not be merged: {failure}")),
             MergeOutcome::Held(failure) => Ok(format!(

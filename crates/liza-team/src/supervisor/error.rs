@@ -123,6 +123,21 @@ impl SupervisorError {
         if let Self::OnWork { work, .. } = self { Some(work) } else { None }
     }
 
+    pub(super) fn is_setup(&self) -> bool {
+        match self {
+            Self::OnWork { source, .. } => source.is_setup(),
+            Self::Engine(error) => matches!(error, EngineError::Setup(_)),
+            Self::Provider(_)
+            | Self::Contract(_)
+            | Self::Io { .. }
+            | Self::NoFreeName { .. }
+            | Self::NothingToClaim
+            | Self::CheckoutRefused { .. }
+            | Self::NoResult { .. }
+            | Self::Panicked => false,
+        }
+    }
+
     pub fn remedy(&self) -> Option<Remedy> {
         if disk::is_lack_of_space(self) {
             let advice = "Free space on the disk".to_owned();

@@ -22,7 +22,8 @@ impl Team<'_> {
         }
         let (job, pause) = self.failing.count(agent, work, error);
         let is_due = job.count.is_multiple_of(FailingJob::LIMIT);
-        if job.count >= FailingJob::LIMIT {
+        // A failed set-up has a record and an alarm of its own.
+        if job.count >= FailingJob::LIMIT && !error.is_setup() {
             failing_jobs::record(self.project.folder(), &work.subject(agent), &job);
         }
         let why = if is_due { job.in_words() } else { job.message.trim_end_matches('.').to_owned() };

@@ -7,7 +7,7 @@ use std::sync::PoisonError;
 
 use liza_core::model::{
     AgentStatus, AnomalyType, Approver, FaultKind, Fields, Role, Seconds, State, Status, TaskBody, TaskId,
-    TaskRecord, Value,
+    TaskRecord, Usage, Value,
 };
 use liza_core::protocol::{
     ExitCounted, LogAnomaly, PlannerExitCounted, RecordSession, RecordUsage, Reply, SetStatus,
@@ -40,7 +40,6 @@ impl JobRunner {
         let not_recorded = self.record_usage(&run.usage).err();
         let state = retry_locked(|| Ok(self.project.state()?))?;
         self.observe(&mut run);
-        self.end_review(&run);
         let (mut counted, mut gave_up) = (false, None);
         let mut notes = self.record_session(&state, &mut run)?;
         notes.extend(self.report_modes(&repaired)?);
@@ -77,6 +76,8 @@ impl JobRunner {
         if run.merges {
             notes.extend(self.merge_approved(&state, &run.session)?);
         }
+        // A large checkout takes long, and screens show the session until it is recorded.
+        self.end_review(&run);
         let lost = |error| (MessageLevel::Info, format!("cannot record its usage: {error}"));
         notes.extend(not_recorded.map(lost));
         Ok(JobOutcome::Judged(SessionVerdict {
@@ -223,10 +224,15 @@ impl JobRunner {
         if used.events <= recorded.events {
             return Ok(());
         }
+        let more = used.usage.since(&recorded.usage);
+        // As in a rehearsal.
+        if more == Usage::default() && used.context_percent.is_none() {
+            return Ok(());
+        }
         self.execute(&RecordUsage {
             agent: self.identity.agent,
             task: usage.task.clone(),
-            usage: used.usage.since(&recorded.usage),
+            usage: more,
             context_percent: used.context_percent,
             day_ends: day_ends(),
         })?;

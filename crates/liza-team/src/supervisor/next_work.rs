@@ -136,7 +136,7 @@ impl Team<'_> {
                 self.claim(index, tasks, BackgroundJob::Review);
             }
             Some(Work::Plan(triggers)) => {
-                self.info(index, format!("is needed: {}", in_words(&triggers)));
+                self.info(index, format!("starts: {}", in_words(&triggers)));
                 self.run_job(index, BackgroundJob::Plan(triggers));
             }
             Some(Work::Merge(_)) | None => {}

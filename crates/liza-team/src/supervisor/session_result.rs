@@ -11,7 +11,7 @@ use liza_core::model::{
 };
 use liza_core::rules::sessions::{decided_since, ending_session};
 use liza_core::rules::triggers::{Trigger, TriggerKind, lacks_plan};
-use liza_core::supervise::{EndedSession, SessionEnd};
+use liza_core::supervise::{EXIT_RESTART, EndedSession, SessionEnd};
 use liza_core::text::{count, one_line};
 
 use super::file_modes::FileModes;
@@ -53,6 +53,8 @@ fn end_text(end: SessionEnd, exit: SessionEnd) -> String {
     match (end, exit) {
         (SessionEnd::OverTime, _) => "was stopped because it ran too long".to_owned(),
         (SessionEnd::Stopped, _) => "was stopped".to_owned(),
+        // The code by which an agent says that its turn is over.
+        (_, SessionEnd::Code(EXIT_RESTART)) => "ended".to_owned(),
         (_, SessionEnd::Code(code)) => format!("exited {code}"),
         (_, SessionEnd::Signal(signal)) => format!("was killed by signal {signal}"),
         (_, SessionEnd::Stopped | SessionEnd::OverTime) => "ended".to_owned(),

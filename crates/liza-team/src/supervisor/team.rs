@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use liza_core::model::{Config, Seconds, State, StopFiles, Timestamp};
+use liza_core::model::{Config, Seconds, State, Status, StopFiles, Timestamp};
 use liza_core::protocol::LeaveReason;
 use liza_core::rules::clients::no_client_left;
 use liza_core::rules::found_merges::FoundMerges;
@@ -22,7 +22,7 @@ use crate::engine::mark_stopping;
 use crate::lifecycle::found_merges;
 use crate::project::{Project, now};
 
-use super::background::{self, BackgroundJob};
+use super::background::{self, BackgroundJob, merged_text};
 use super::channels::Channels;
 use super::error::SupervisorError;
 use super::event::{Event, MemberIndex};
@@ -263,7 +263,18 @@ impl Team<'_> {
                 }
             }
         }
+        self.report_merges();
         self.observers.show(&self.state);
+    }
+
+    /// Reports merges that the blackboard has: others act on them before the job of the merge has ended.
+    fn report_merges(&mut self) {
+        for index in 0..self.members.len() {
+            let merging = self.members.get(index).and_then(|member| member.merging.clone());
+            if let Some(task) = merging.filter(|task| self.state.board.status(task) == Some(Status::Merged)) {
+                self.info(index, merged_text(&task));
+            }
+        }
     }
 
     fn handle(&mut self, event: Event) {

@@ -197,6 +197,12 @@ impl Painter<'_> {
         let room = usize::from(columns).saturating_sub(id.width());
         let facts = match (task.phase, task.status) {
             (TaskPhase::Ended, Some(status)) if !task.is_dropped() => status.to_string(),
+            // Its entry in NEEDS YOU says why.
+            (TaskPhase::Stuck, _)
+                if self.model.view.as_ref().is_some_and(|view| view.asks_about(&task.id)) =>
+            {
+                String::new()
+            }
             (TaskPhase::Stuck, _) => task.reason.as_deref().map(one_line).unwrap_or_default(),
             _ => fitting_or_first(task_facts(task), room * 2 / 3),
         };

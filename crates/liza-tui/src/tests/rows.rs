@@ -327,6 +327,24 @@ fn blocked_tasks_that_are_decisions_are_only_counted_when_rows_are_few() {
 
 /// Covers: UI-01, UI-03
 #[test]
+fn the_reason_of_a_block_is_said_once_at_every_size() {
+    for size in [(80, 24), (120, 40), (200, 60)] {
+        let mut model = model_of(FIRE, &Observations::default(), size);
+        let blocked = |need: &NeedsYou| need.kind == AlarmKind::Blocked;
+        model.need = model.needs().iter().position(blocked).unwrap();
+        let need = &model.needs()[model.need];
+        let task = model.task_view(need.task.as_ref().unwrap()).unwrap();
+        let reason: String = task.reason.clone().unwrap().chars().take(12).collect();
+        for panel in [Panel::NeedsYou, Panel::Tasks] {
+            model.panel = panel;
+            let shown = picture(&model);
+            assert!(shown.matches(&reason).count() <= 1, "{reason}:\n{shown}");
+        }
+    }
+}
+
+/// Covers: UI-01, UI-03
+#[test]
 fn an_agent_that_waits_has_one_row_and_the_log_the_whole_width() {
     let mut model = model_of(BUSY, &observations(), (120, 40));
     change(&mut model, |view| {

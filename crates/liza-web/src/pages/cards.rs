@@ -70,7 +70,8 @@ pub(super) fn status_badge(task: &TaskView) -> Markup {
 }
 
 pub(super) fn task(page: &PageContext<'_>, task: &TaskView) -> Markup {
-    let reason = task.reason.as_deref().filter(|_| matches!(task.phase, TaskPhase::Stuck));
+    let is_said = page.snapshot.view().is_some_and(|view| view.asks_about(&task.id));
+    let reason = task.reason.as_deref().filter(|_| matches!(task.phase, TaskPhase::Stuck) && !is_said);
     html! {
         div.card-head { (task_link(page, &task.id)) span.priority title="priority" { "P" (task.priority) } }
         p.description { (one_line(&task.description, DESCRIPTION)) }

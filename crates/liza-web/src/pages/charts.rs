@@ -37,7 +37,7 @@ fn cycle_times(figures: &Charts) -> Markup {
             parts: vec![("reviewing", cycle.took.0 as f64)],
             text: match cycle.rejections {
                 0 => cycle.took.to_string(),
-                n => format!("{}, {}", cycle.took, count(n, "rejection")),
+                n => format!("{}, {}", cycle.took, count(n as usize, "rejection")),
             },
         })
         .collect();

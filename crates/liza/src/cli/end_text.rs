@@ -97,16 +97,19 @@ fn aligned(rows: &[(String, [String; 4], String)], shown: &[usize], columns: usi
 
 /// A task's history in a few words.
 fn story(id: &TaskId, record: &TaskRecord) -> String {
-    let names = |name: EventName| record.history.iter().flatten().filter(|event| event.is(name)).count();
+    let number = |name: EventName| record.events().filter(|event| event.is(name)).count();
     let mut words = Vec::new();
+    // Without a verdict: its validation or its set-up has failed.
+    let rejections = record.past().rejections as usize;
     let times = [
-        (EventName::Rejected, "rejected"),
-        (EventName::Blocked, "blocked"),
-        (EventName::Handoff, "handed off"),
-        (EventName::IntegrationFailed, "conflict fixed"),
+        (rejections, "rejected"),
+        (number(EventName::Rejected) - rejections, "sent back by Liza"),
+        (number(EventName::Blocked), "blocked"),
+        (number(EventName::Handoff), "handed off"),
+        (number(EventName::IntegrationFailed), "merge failed"),
     ];
-    for (name, word) in times {
-        match names(name) {
+    for (number, word) in times {
+        match number {
             0 => {}
             1 => words.push(format!("{word} once")),
             number => words.push(format!("{word} {number} times")),
@@ -207,11 +210,14 @@ mod tests {
     #[test]
     fn a_run_ends_with_the_time_the_tokens_the_dollars_and_the_rejections_of_each_task() {
         let mut state = with(Status::Merged, |record| {
-            record.review_cycles_total = Some(1);
             record.usage = Some(used(196_000, 1.99));
             record.approved_by = Some(Approver::Agent(agent("code-reviewer-1")));
         });
-        let events = [(9, EventName::Claimed, "coder-1"), (2, EventName::Rejected, "code-reviewer-1")];
+        let events = [
+            (9, EventName::Claimed, "coder-1"),
+            (4, EventName::Rejected, "system"),
+            (2, EventName::Rejected, "code-reviewer-1"),
+        ];
         let mut events: Vec<_> = events.map(|(ago, name, who)| event(ago, name, who)).into();
         events.push(event(1, EventName::Merged, "code-reviewer-1"));
         edit_task(&mut state, "t", |record| record.history = Some(events));
@@ -222,8 +228,9 @@ mod tests {
         config(&mut state).budget.task = Some(SpendingLimit { tokens: Some(100_000), dollars: None });
         let lines = [
             "  TASK      TIME  TOKENS  DOLLARS  REJECTIONS",
-            "  t           8m    196k    $1.99           1  rejected once, then merged",
-            "                                               (approved by code-reviewer-1)",
+            "  t           8m    196k    $1.99           1  rejected once, sent back by Liza",
+            "                                               once, then merged (approved by",
+            "                                               code-reviewer-1)",
             "  planning           30k    $0.53",
             "  total             226k    $2.52           1",
             "  30k of the tokens have no price",
@@ -232,7 +239,7 @@ mod tests {
         assert_eq!(figures_table(&state, now(), 80), lines);
         assert_eq!(without.last().map(String::as_str), Some("  total          196k    $1.99           1"));
         let narrow = figures_table(&state, now(), 60);
-        assert_eq!(narrow[2], "    rejected once, then merged (approved by code-reviewer-1)");
+        assert_eq!(narrow[2], "    rejected once, sent back by Liza once, then merged");
         edit_task(&mut state, "t", |record| record.usage = None);
         goal(&mut state).usage = None;
         assert_eq!(figures_table(&state, now(), 80)[0], "  TASK   TIME  REJECTIONS");

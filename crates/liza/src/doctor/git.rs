@@ -9,6 +9,7 @@ use liza_team::engine::{Exchange, integration_branch};
 use liza_team::lifecycle::{found_merges, lost_merges};
 use liza_team::project::machine::works_here;
 use liza_team::project::{EXCLUDED, Project};
+use liza_team::session::checkout_setup::copy_leading_back;
 
 use super::result::{Check, broken, good, warning};
 
@@ -146,6 +147,26 @@ pub(super) fn unrecorded_merges(project: &Project, state: &State) -> Option<Chec
     let text = || format!("on the branch and not on the blackboard: the merges of {}", tasks.join(", "));
     (!tasks.is_empty())
         .then(|| warning("integration branch", text(), "to record them: liza accept-integration"))
+}
+
+/// Worktrees with a copied folder that leads to the person's code: an earlier version copied links as they were.
+pub(super) fn copies(project: &Project, state: &State) -> Vec<Check> {
+    let (Some(config), Ok(repo)) = (state.board.config.ready(), project.repo()) else { return Vec::new() };
+    let tasks = repo.inventory().unwrap_or_default().into_keys();
+    let check = |task: TaskId| {
+        let (file, copy) = copy_leading_back(project, config, &repo.worktree_path(&task))?;
+        let found = format!(
+            "{} in the worktree of {task} leads to your checkout: its tests run your code, and not that of the task",
+            file.display()
+        );
+        let copy = copy.to_string_lossy();
+        Some(warning(
+            "copied files",
+            found,
+            format!("rm -r {}; its next session copies it again", shell_word(&copy)),
+        ))
+    };
+    tasks.filter_map(check).collect()
 }
 
 /// The exchange of work through the git remote, if one is set.

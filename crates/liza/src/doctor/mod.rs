@@ -17,7 +17,9 @@ use std::path::Path;
 use blackboard::{blackboard, database, log, misspelled, open_database, specifications};
 use clients::clients;
 use confinement::confinement;
-use git::{branches, git_version, integration_test, remote, repository, unrecorded_merges, validation};
+use git::{
+    branches, copies, git_version, integration_test, remote, repository, unrecorded_merges, validation,
+};
 use liza_agents::providers::{LoginPlaces, default_provider, installed_clients};
 use liza_git::{Git, Repo};
 use liza_store::StoreError;
@@ -74,6 +76,7 @@ pub fn check(git: &Git, folder: &Path, project: Option<&Project>, liza: &Path) -
             checks.extend(project.and_then(|project| gate::holdout(project, &state)));
             let folder = project.map_or(folder, Project::folder);
             checks.extend(repo.iter().flat_map(|repo| branches(repo, folder, &state)));
+            checks.extend(project.into_iter().flat_map(|project| copies(project, &state)));
             checks.extend(project.and_then(|project| unrecorded_merges(project, &state)));
             checks.extend(project.and_then(remote));
             checks.extend(project.into_iter().flat_map(|project| confinement(project, &state, liza)));

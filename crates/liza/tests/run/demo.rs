@@ -55,7 +55,8 @@ fn the_demo_plays_its_whole_story_and_keeps_the_folder() {
         "goal COMPLETED · 6 tasks: 5 merged, 1 replaced",
         "rejected once, then merged (approved by",
         "blocked once, replaced by goodbye and good-night",
-        "conflict fixed once, then merged",
+        "merge failed once, then merged",
+        "sent back by Liza once, then merged",
         "How each merge was judged (liza verify)",
         "CONSISTENT    ",
         "commits: 5 CONSISTENT, ",
@@ -64,6 +65,10 @@ fn the_demo_plays_its_whole_story_and_keeps_the_folder() {
     ] {
         assert!(said.contains(part), "{part}:\n{said}");
     }
+    let last_merge = said.rfind(" is MERGED").unwrap();
+    assert!(last_merge < said.find("starts: all tasks of sprint-1 have ended").unwrap(), "{said}");
+    let log = fs::read_to_string(folder.join(".liza/log.yaml")).unwrap();
+    assert!(!log.contains("end your turn") && !log.contains("exited 42"), "for an agent: {log}");
     // The red validation cost no reviewer's session.
     let red = said.find("goodbye REJECTED: validation_failed").unwrap();
     assert!(!said[..red].contains("reviews goodbye"), "{said}");

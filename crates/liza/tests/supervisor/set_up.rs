@@ -48,4 +48,8 @@ fn a_task_that_again_and_again_cannot_be_claimed_is_an_alert() {
     coder.wait_for_output("cannot claim t1 (3 times)");
     let output = coder.output();
     assert_eq!(["(1 time)", "(2 times)"].map(|times| output.contains(times)), [false; 2], "{output}");
+    let status = bench.project.liza(&["status", "--json"]).result();
+    let kinds = status["alerts"].as_array().unwrap().iter().map(|alert| alert["kind"].as_str().unwrap());
+    let of_setup: Vec<&str> = kinds.filter(|kind| ["SETUP FAILED", "WORK FAILS"].contains(kind)).collect();
+    assert!(of_setup.len() <= 1 && !of_setup.contains(&"WORK FAILS"), "{of_setup:?}");
 }

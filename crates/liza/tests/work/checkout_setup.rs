@@ -187,6 +187,57 @@ fn a_copied_environment_imports_the_code_of_its_checkout_and_not_that_of_the_per
     assert_eq!(project.git(&["status", "--porcelain"]), "");
 }
 
+/// Covers: SE-08, JU-01
+#[test]
+fn a_program_that_a_commit_puts_in_the_place_of_a_copied_one_needs_the_humans_word() {
+    let project =
+        installed_in_place(|project| format!("{}/src", project.root.canonicalize().unwrap().display()));
+    claimed(&project, "one", "coder-1");
+    let tree = project.tree("one");
+    fs::write(tree.join("src/cart.sh"), "exit 3\n").unwrap();
+    script(&tree.join("env/bin/python"), "exit 0");
+    project.git_at(&tree, &["add", "-f", "src/cart.sh", "env/bin/python"]);
+    project.git_at(&tree, &["commit", "-qm", "a test that passes"]);
+    let head = project.git_at(&tree, &["rev-parse", "HEAD"]);
+    submit(&project, "one", "coder-1", &head).ok();
+    judge(&project, "one", &["APPROVED"]);
+    merge(&project, "one").refused(1, "gate_changed");
+    project.liza(&["accept-gate", "one", "--json"]).refused(1, "old_gate_fails");
+}
+
+/// Covers: SE-08
+#[test]
+fn the_doctor_finds_copied_links_that_lead_to_the_persons_code_and_the_next_session_copies_again() {
+    let root = |project: &TestProject| project.root.canonicalize().unwrap().display().to_string();
+    let project = installed_in_place(|project| format!("{}/src", root(project)));
+    submitted(&project, "one");
+    project.liza(&["claim-review", "one", "code-reviewer-1"]).ok();
+    verdict(&project, "one", &["REJECTED", "a.rs:1 is wrong"]).ok();
+    let (here, tree) = (root(&project), project.tree("one"));
+    let link = tree.join("env/lib/python3.14/site-packages/__editable__.cart.pth");
+    assert!(!project.liza(&["doctor"]).stdout.contains("copied files"));
+    fs::write(&link, format!("{here}/src\n")).unwrap();
+    let said = project.liza(&["doctor"]).stdout;
+    assert!(said.contains("copied files") && said.contains("rm -r "), "{said}");
+    fs::remove_dir_all(tree.join("env")).unwrap();
+    claim(&project, "one", "coder-1").ok();
+    assert_eq!(fs::read_to_string(&link).unwrap(), format!("{}/src\n", tree.display()));
+}
+
+/// Covers: SE-08
+#[test]
+fn a_failed_set_up_has_one_record_and_one_alarm() {
+    let project = prepared("case $PWD in */.prepared-one) exit 3;; esac");
+    submitted(&project, "one");
+    project.liza(&["claim-review", "one", "code-reviewer-1", "--json"]).refused(1, "setup_failed");
+    assert!(!project.root.join(".liza/setup/failure").exists(), "the record of the review has it");
+    let status = project.liza(&["status", "--json"]).result();
+    let alerts = status["alerts"].as_array().unwrap().iter();
+    let about: Vec<_> =
+        alerts.filter(|alert| alert["kind"] == "SETUP FAILED").map(|alert| &alert["task"]).collect();
+    assert_eq!(about, ["one"]);
+}
+
 /// Covers: SE-08
 #[test]
 fn an_environment_that_leads_to_the_persons_code_by_another_path_is_refused() {

@@ -124,6 +124,10 @@ refusals! {
     SessionBudget { what: String, used: u32 } = "session_budget" Refused
         says("the session budget of {what} is used up ({} without a merge or a decision of the human)", count(*used as usize, "session"))
         hint("only the human can continue: liza answer TASK \"...\", or liza note \"...\" for the planner");
+    /// the deadline of a sprint is no time in the future
+    PastDeadline { deadline: Timestamp } = "past_deadline" Refused
+        says("the deadline {deadline} has passed")
+        hint("liza sprint deadline +8h; to stop all agents now: liza checkpoint");
     /// a budget of `config.budget` is used up, so the checkpoint cannot end
     BudgetUsedUp { spent: String, setting: &'static str } = "budget_used_up" Refused
         says("a budget is used up: {spent}")
