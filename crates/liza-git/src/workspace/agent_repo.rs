@@ -223,7 +223,7 @@ impl AgentRepo {
 }
 
 /// An absolute path without `.` and `..`, where no part of it is a link.
-fn without_dots(path: &Path) -> PathBuf {
+pub(crate) fn without_dots(path: &Path) -> PathBuf {
     let mut clean = PathBuf::new();
     for part in path.components() {
         match part {

@@ -8,10 +8,15 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use liza_host::worktrees::WORKTREES;
 use liza_sandbox::sys::untrusted::{EntryKind, UntrustedFolder};
 
 use crate::diff::isolated::setting_lines;
 use crate::program::repo::Repo;
+use crate::workspace::agent_repo::without_dots;
+
+/// The folder of Liza in a project.
+const FOLDER: &str = ".liza";
 
 const ACTION: &str = "restoring the settings of repositories inside a worktree";
 
@@ -37,45 +42,37 @@ const OURS: [(&str, &str); 2] = [("core.fsmonitor", "false"), ("core.hookspath",
 const CONFIG_MAX: u64 = 1 << 20;
 
 impl Repo {
-    /// Writes the settings of all repositories below `tree` but its own. What cannot be read or written stays as it is: git would
-    /// fail there too.
+    /// Writes the settings of all repositories in `tree` but its own, wherever git would find one. Links to places of other
+    /// sessions are removed: a repository could appear there at any time. What cannot be read or written stays as it is: git
+    /// would fail there too.
     pub(crate) fn restore_nested(&self, tree: &Path) {
         let Ok(root) = UntrustedFolder::open(tree) else { return };
+        let agents = AgentPlaces::around(self, tree);
         let mut left = vec![PathBuf::new()];
         while let Some(path) = left.pop() {
             let Ok(folder) = root.folder(&path) else { continue };
             let Ok(entries) = folder.entries() else { continue };
-            if !path.as_os_str().is_empty() {
-                let _ = self.restore_folder(tree, &path, &folder, &entries);
+            if path != Path::new(".git") {
+                let _ = restore_folder(self, tree, &path, (&folder, &entries));
             }
-            let is_own = |name: &OsStr| path.as_os_str().is_empty() && name == ".git";
-            for (name, _) in entries.iter().filter(|(_, kind)| *kind == EntryKind::Folder) {
-                // The repositories of submodules.
-                left.push(if is_own(name) { PathBuf::from(".git/modules") } else { path.join(name) });
+            for (name, kind) in &entries {
+                match kind {
+                    EntryKind::Folder => left.push(path.join(name)),
+                    EntryKind::Other if agents.has_link(&folder, &path, name) => {
+                        let _ = folder.remove(Path::new(name));
+                    }
+                    EntryKind::File | EntryKind::Other => {}
+                }
             }
         }
     }
 
-    fn restore_folder(
+    /// `lies_inside` tells whether a place that the repository names is in the worktree.
+    fn restore_git_folder(
         &self,
-        tree: &Path,
-        path: &Path,
         folder: &UntrustedFolder,
-        entries: &[(OsString, EntryKind)],
+        lies_inside: impl Fn(&OsStr) -> bool,
     ) -> io::Result<()> {
-        let has = |wanted: &str| entries.iter().any(|(name, _)| name == wanted);
-        let git = entries.iter().find(|(name, _)| name == ".git").map(|(_, kind)| *kind);
-        let leads_inside = || leads_inside(tree, path, folder);
-        if git == Some(EntryKind::Other) || git == Some(EntryKind::File) && !leads_inside() {
-            folder.remove(Path::new(".git"))?;
-        }
-        if has("HEAD") && (has("objects") || has("commondir")) {
-            self.restore_git_folder(folder)?;
-        }
-        Ok(())
-    }
-
-    fn restore_git_folder(&self, folder: &UntrustedFolder) -> io::Result<()> {
         let old = folder.read(Path::new("config"), CONFIG_MAX).unwrap_or_default();
         for name in ["commondir", "config.worktree"] {
             folder.remove(Path::new(name))?;
@@ -84,7 +81,9 @@ impl Repo {
         let listed = self.command(ACTION).args(list).stdin(old).read().unwrap_or_default();
         let settings = listed.split(|byte| *byte == 0).filter_map(|setting| {
             let (key, value) = std::str::from_utf8(setting).ok()?.split_once('\n')?;
-            is_kept(key).then(|| setting_lines((key, value)))
+            // Git would write the repository's files there.
+            let is_elsewhere = key == "core.worktree" && !lies_inside(OsStr::new(value));
+            (is_kept(key) && !is_elsewhere).then(|| setting_lines((key, value)))
         });
         let text: String = settings.chain(OURS.map(setting_lines)).collect();
         folder.write(Path::new("config"), text.as_bytes())
@@ -99,10 +98,61 @@ fn is_kept(key: &str) -> bool {
     KEPT.contains(&key) || KEPT_PARTS.iter().any(is_part)
 }
 
+fn restore_folder(
+    repo: &Repo,
+    tree: &Path,
+    path: &Path,
+    (folder, entries): (&UntrustedFolder, &[(OsString, EntryKind)]),
+) -> io::Result<()> {
+    let has = |wanted: &str| entries.iter().any(|(name, _)| name == wanted);
+    let git = entries.iter().find(|(name, _)| name == ".git").map(|(_, kind)| *kind);
+    let is_top = path.as_os_str().is_empty();
+    let leads_away = || git == Some(EntryKind::File) && !leads_inside(tree, path, folder);
+    if !is_top && (git == Some(EntryKind::Other) || leads_away()) {
+        folder.remove(Path::new(".git"))?;
+    }
+    if has("HEAD") && (has("objects") || has("commondir")) {
+        repo.restore_git_folder(folder, |place| lies_in(tree, &tree.join(path).join(place)))?;
+    }
+    Ok(())
+}
+
 /// True if a `.git` file leads to a folder of the worktree.
 fn leads_inside(tree: &Path, path: &Path, folder: &UntrustedFolder) -> bool {
     let Ok(text) = folder.read(Path::new(".git"), 4 << 10) else { return false };
     let Some(place) = text.strip_prefix(b"gitdir: ") else { return false };
-    let place = tree.join(path).join(OsStr::from_bytes(place.trim_ascii()));
+    lies_in(tree, &tree.join(path).join(OsStr::from_bytes(place.trim_ascii())))
+}
+
+fn lies_in(tree: &Path, place: &Path) -> bool {
     matches!((place.canonicalize(), tree.canonicalize()), (Ok(place), Ok(tree)) if place.starts_with(&tree))
+}
+
+/// Places outside of a worktree in which other sessions write: their caches and folders, and their worktrees.
+struct AgentPlaces<'a> {
+    tree: &'a Path,
+    real: Option<PathBuf>,
+    places: Vec<PathBuf>,
+}
+
+impl<'a> AgentPlaces<'a> {
+    fn around(repo: &Repo, tree: &'a Path) -> Self {
+        let named = [repo.root().join(FOLDER), repo.root().join(WORKTREES), repo.worktrees_folder()];
+        let real = named.iter().filter_map(|place| place.canonicalize().ok());
+        Self { tree, real: tree.canonicalize().ok(), places: real.chain(named.clone()).collect() }
+    }
+
+    /// True if that entry of a folder is a link to such a place, or through one.
+    fn has_link(&self, folder: &UntrustedFolder, path: &Path, name: &OsStr) -> bool {
+        let Ok(target) = folder.link(Path::new(name)) else { return false };
+        let named = without_dots(&self.tree.join(path).join(target));
+        let real = named.ancestors().find_map(|above| above.canonicalize().ok());
+        [Some(named), real].into_iter().flatten().any(|place| self.contains(&place))
+    }
+
+    fn contains(&self, place: &Path) -> bool {
+        let is_own =
+            place.starts_with(self.tree) || self.real.as_ref().is_some_and(|tree| place.starts_with(tree));
+        !is_own && self.places.iter().any(|agents| place.starts_with(agents))
+    }
 }

@@ -5,10 +5,8 @@
 //! HEAD, an allow-list of the project's configuration, references, and the place of the project's objects. It
 //! is complete before it gets its name.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read as _};
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use liza_host::worktrees;
@@ -104,21 +102,16 @@ impl Repo {
     /// for a person who enters it or a repository inside. A `.git` that only leads to another repository is removed.
     pub fn restore_settings(&self, task: &TaskId) -> Result<(), GitError> {
         let path = self.worktree_path(task);
+        self.restore_nested(&path);
         if let Some(agent) = AgentRepo::of(&path) {
-            self.restore_nested(&path);
             remove_pipes(agent.folder());
             return self.write_git_folder(agent.folder(), &self.head()?.commit);
         }
-        let (link, linked) = (Path::new(".git"), self.common_dir().join("worktrees"));
         let Ok(files) = UntrustedFolder::open(&path) else { return Ok(()) };
-        let is_linked = files.read(link, 4 << 10).is_ok_and(|text| {
-            let place =
-                text.strip_prefix(b"gitdir: ").map(|place| Path::new(OsStr::from_bytes(place.trim_ascii())));
-            place.is_some_and(|place| place.parent() == Some(&linked))
-        });
-        if is_linked {
+        if self.linked_git_dir(&path).is_some() {
             return Ok(());
         }
+        let link = Path::new(".git");
         files.remove(link).map_err(|error| GitError::io("restoring the settings of a worktree", &path, error))
     }
 

@@ -9,6 +9,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use liza_host::worktrees::WORKTREES;
 use liza_ids::{Generation, Sha, TaskId, WorktreeMode};
 use liza_sandbox::sys::remove_tree::remove_tree;
 use liza_sandbox::sys::untrusted::UntrustedFolder;
@@ -296,8 +297,13 @@ impl Repo {
         };
         let named = path.join(OsStr::from_bytes(named));
         let known = named.file_name().map(|name| self.common_dir().join("worktrees").join(name));
-        // Git would write into the folder that it names.
-        known.is_some_and(|known| known.is_dir() && (!named.exists() || same_path(&known, &named)))
+        // Git would write into the folder that it names, which must be that of this worktree.
+        let is_own = |known: &Path| {
+            let back = fs::read_to_string(known.join("gitdir")).unwrap_or_default();
+            let place = Path::new(WORKTREES).join(path.file_name().unwrap_or_default()).join(".git");
+            Path::new(back.trim_end()).ends_with(place)
+        };
+        known.is_some_and(|known| is_own(&known) && (!named.exists() || same_path(&known, &named)))
     }
 
     fn find_artifacts(&self, task: &TaskId) -> Result<(TaskArtifacts, TaskRefs), GitError> {

@@ -284,3 +284,86 @@ fn git_starts_nothing_in_the_repositories_inside_a_worktree_after_a_session() {
         assert_eq!(test.git_at(&folder, &["remote", "get-url", "origin"]), "/elsewhere");
     }
 }
+
+/// Covers: RO-03
+#[test]
+fn git_starts_nothing_of_a_session_whatever_is_in_the_place_of_the_worktrees_repository_or_leads_to_another()
+{
+    type Plant = fn(&TestRepo, &Path, &dyn Fn(&Path));
+    let plants: [(&str, &str, Plant); 6] = [
+        ("no repository at the top", "sub", |_, tree, plant| {
+            fs::remove_dir_all(tree.join(".git")).unwrap();
+            plant(&tree.join("sub"));
+        }),
+        ("the link of another worktree of the person", "sub", |test, tree, plant| {
+            let other = test.home.path().join("other");
+            test.git(&["worktree", "add", "-q", other.to_str().unwrap()]);
+            fs::remove_dir_all(tree.join(".git")).unwrap();
+            fs::copy(other.join(".git"), tree.join(".git")).unwrap();
+            plant(&tree.join("sub"));
+        }),
+        ("a repository in the one of the worktree", "led", |_, tree, plant| {
+            plant(&tree.join(".git/hidden"));
+            write(&tree.join("led/file"), "text\n");
+            write(&tree.join("led/.git"), "gitdir: ../.git/hidden/.git\n");
+            fs::rename(tree.join(".git/hidden/file"), tree.join("led/file")).unwrap();
+        }),
+        ("folders in the place of files", "sub", |_, tree, plant| {
+            plant(&tree.join("sub"));
+            fs::create_dir_all(tree.join("sub/.git/config.worktree")).unwrap();
+            fs::create_dir_all(tree.join("sub/.git/.liza-config")).unwrap();
+        }),
+        ("a link to the caches of its role", "away", |test, tree, plant| {
+            let caches = test.repo.root().join(".liza/caches/coder");
+            plant(&caches.join("there"));
+            symlink(caches.join("there"), tree.join("away")).unwrap();
+        }),
+        ("a link to another worktree", "away", |test, tree, plant| {
+            plant(&test.worktree("task-2").join("there"));
+            symlink("../task-2/there", tree.join("away")).unwrap();
+        }),
+    ];
+    for (name, place, prepare) in plants {
+        let test = TestRepo::new();
+        let tree = test.worktree("task-1");
+        let (mark, evil) = (test.home.path().join("mark"), test.home.path().join("evil"));
+        script(&evil, &format!("echo ran >>'{}'", mark.display()));
+        prepare(&test, &tree, &|folder| {
+            fs::create_dir_all(folder).unwrap();
+            test.git_at(folder, &["init", "-q"]);
+            write(&folder.join("file"), "text\n");
+            test.git_at(folder, &["add", "file"]);
+            test.git_at(folder, &["commit", "-qm", "inside"]);
+            test.git_at(folder, &["config", "core.fsmonitor", evil.to_str().unwrap()]);
+        });
+        let runs = || {
+            let _ = fs::remove_file(&mark);
+            if tree.join(place).is_dir() {
+                git_in(test.home.path(), &tree.join(place), &["status"]);
+            }
+            mark.exists()
+        };
+        assert!(runs(), "{name} would run");
+        test.repo.restore_settings(&task("task-1")).unwrap();
+        assert!(!runs(), "{name}");
+    }
+}
+
+/// Covers: RO-03
+#[test]
+fn no_repository_in_a_worktree_keeps_its_files_outside_of_it() {
+    let test = TestRepo::new();
+    let tree = test.worktree("task-1");
+    let outside = test.home.path().join("yours");
+    fs::create_dir(&outside).unwrap();
+    for name in ["away", "own"] {
+        fs::create_dir(tree.join(name)).unwrap();
+        test.git_at(&tree.join(name), &["init", "-q"]);
+    }
+    test.git_at(&tree.join("away"), &["config", "core.worktree", outside.to_str().unwrap()]);
+    test.git_at(&tree.join("own"), &["config", "core.worktree", "../../src"]);
+    fs::create_dir(tree.join("src")).unwrap();
+    test.repo.restore_settings(&task("task-1")).unwrap();
+    let set = |name: &str| read(&tree.join(name).join(".git/config")).contains("worktree");
+    assert_eq!(["away", "own"].map(set), [false, true]);
+}

@@ -219,7 +219,7 @@ fn append(path: &Path, text: &str) {
 #[test]
 fn git_starts_nothing_for_a_person_who_enters_a_worktree_after_a_session() {
     type Plant = fn(&Path, &str);
-    let plants: [(&str, Plant); 6] = [
+    let plants: [(&str, Plant); 9] = [
         ("a monitor", |git, evil| append(&git.join("config"), &format!("[core]\n\tfsmonitor = {evil}\n"))),
         ("settings of the worktree", |git, evil| {
             append(&git.join("config"), "[extensions]\n\tworktreeConfig = true\n");
@@ -250,6 +250,24 @@ fn git_starts_nothing_for_a_person_who_enters_a_worktree_after_a_session() {
             fs::rename(git, &moved).unwrap();
             append(&moved.join("config"), &format!("[core]\n\tfsmonitor = {evil}\n"));
             write(git, "gitdir: moved\n");
+        }),
+        ("a folder in the place of a file that is removed", |git, evil| {
+            append(&git.join("config"), &format!("[core]\n\tfsmonitor = {evil}\n"));
+            fs::create_dir(git.join("config.worktree")).unwrap();
+        }),
+        ("a folder in the place of a file that is written", |git, evil| {
+            append(&git.join("config"), &format!("[core]\n\tfsmonitor = {evil}\n"));
+            fs::create_dir(git.join(".liza-config")).unwrap();
+        }),
+        ("a repository beside its own, which is unusable", |git, evil| {
+            let tree = git.parent().unwrap();
+            for name in ["objects", "refs"] {
+                fs::create_dir(tree.join(name)).unwrap();
+            }
+            fs::rename(git.join("HEAD"), tree.join("HEAD")).unwrap();
+            let settings = [("bare", "false"), ("worktree", tree.to_str().unwrap()), ("fsmonitor", evil)];
+            let lines = settings.map(|(name, value)| format!("\t{name} = {value}\n")).concat();
+            write(&tree.join("config"), &format!("[core]\n\trepositoryformatversion = 0\n{lines}"));
         }),
     ];
     for (name, plant) in plants {

@@ -19,11 +19,16 @@ const PASSES: u32 = 1000;
 
 /// Removes a file, a link, or a whole folder, without following links. A missing path is no error.
 pub fn remove_tree(path: &Path) -> io::Result<()> {
-    match unlinkat(CWD, path, AtFlags::empty()) {
+    remove_entry(CWD, path.as_os_str())
+}
+
+/// The same for an entry of a folder.
+pub(super) fn remove_entry(parent: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
+    match unlinkat(parent, name, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => return Ok(()),
         Err(_) => {}
     }
-    let top = open_folder(CWD, path.as_os_str())?;
+    let top = open_folder(parent, name)?;
     let mut moved = 0;
     // Again while folders were moved up.
     for _ in 0..PASSES {
@@ -31,7 +36,7 @@ pub fn remove_tree(path: &Path) -> io::Result<()> {
             break;
         }
     }
-    Ok(unlinkat(CWD, path, AtFlags::REMOVEDIR)?)
+    Ok(unlinkat(parent, name, AtFlags::REMOVEDIR)?)
 }
 
 /// Creates an empty folder that only its owner can enter. Anything in its place is removed or moved away.

@@ -15,6 +15,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
+use super::remove_tree::remove_entry;
 use super::system;
 
 const DEEPEST: usize = 200;
@@ -128,19 +129,31 @@ impl UntrustedFolder {
         let (folder, name) = self.parent_of(path)?;
         let mut temporary = OsString::from(".liza-");
         temporary.push(name);
-        let _ = unlinkat(&folder.0, &temporary, AtFlags::empty());
+        folder.clear(&temporary)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(0o666);
         File::from(openat(&folder.0, &temporary, flags, mode)?).write_all(bytes)?;
+        match renameat(&folder.0, &temporary, &folder.0, name) {
+            Err(Errno::ISDIR) => folder.clear(name)?,
+            done => return Ok(done?),
+        }
         Ok(renameat(&folder.0, &temporary, &folder.0, name)?)
     }
 
-    /// A missing file is no error.
+    /// Removes whatever has that name. A missing file is no error.
     pub fn remove(&self, path: &Path) -> io::Result<()> {
         let (folder, name) = self.parent_of(path)?;
-        match unlinkat(&folder.0, name, AtFlags::empty()) {
-            Err(rustix::io::Errno::NOENT) => Ok(()),
-            done => Ok(done?),
+        folder.clear(name)
+    }
+
+    /// An agent can put a folder in the place of any file; yours stay.
+    fn clear(&self, name: &OsStr) -> io::Result<()> {
+        match self.1 {
+            Whose::Agents => remove_entry(self.0.as_fd(), name),
+            Whose::Yours => match unlinkat(&self.0, name, AtFlags::empty()) {
+                Err(Errno::NOENT) => Ok(()),
+                done => Ok(done?),
+            },
         }
     }
 
@@ -280,5 +293,20 @@ mod tests {
         assert_eq!(folder.read(Path::new("config"), 10).unwrap(), b"ours");
         folder.make_folder(Path::new("a/b")).unwrap().write(Path::new("c"), b"x").unwrap();
         assert_eq!(folder.read(Path::new("a/b/c"), 1).unwrap(), b"x");
+    }
+
+    /// Covers: RO-03
+    #[test]
+    fn a_folder_in_the_place_of_a_file_keeps_nothing_from_being_written_or_removed() {
+        let (home, folder) = open();
+        for name in ["inside/config/deep", "inside/.liza-config/deep", "inside/gone/deep"] {
+            fs::create_dir_all(home.path().join(name)).unwrap();
+        }
+        folder.write(Path::new("config"), b"ours").unwrap();
+        assert_eq!(folder.read(Path::new("config"), 10).unwrap(), b"ours");
+        folder.remove(Path::new("gone")).unwrap();
+        assert!(!home.path().join("inside/gone").exists());
+        let yours = UntrustedFolder::open_yours(home.path()).unwrap();
+        assert!(yours.remove(Path::new("inside")).is_err() && home.path().join("inside/deep").exists());
     }
 }
