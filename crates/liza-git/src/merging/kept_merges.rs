@@ -10,7 +10,10 @@ use crate::program::refs::Branch;
 use crate::program::repo::{Repo, sha};
 
 /// Liza's own folders in the root of a project, never part of its files.
-const OWN_FOLDERS: [&str; 2] = [".liza", ".worktrees"];
+const OWN_FOLDERS: [&str; 2] = [PROJECT, ".worktrees"];
+
+/// The folder by which a project is found.
+const PROJECT: &str = ".liza";
 
 pub fn merged_ref(task: &TaskId) -> String {
     format!("refs/liza/merged/{task}")
@@ -72,14 +75,18 @@ impl Repo {
         Ok(commits.iter().filter(is_outside).cloned().collect())
     }
 
-    /// A name in the root of a commit's files that belongs to Liza.
+    /// A name in a commit's files that belongs to Liza: in the root, or one that makes a folder a project of its own, in which
+    /// a person's commands would believe what the work says.
     pub fn reserved_path(&self, commit: &Sha) -> Result<Option<String>, GitError> {
         let command = self.command("reading a commit");
-        let names =
-            command.args(["ls-tree", "-z", "--name-only", "--full-tree", commit.as_str(), "--"]).read()?;
+        let names = ["ls-tree", "-r", "-t", "-z", "--name-only", "--full-tree", commit.as_str(), "--"];
+        let names = command.args(names).read()?;
         let names = names.split(|byte| *byte == 0).map(String::from_utf8_lossy);
         // Some file systems ignore case.
-        let is_own = |name: &str| OWN_FOLDERS.iter().any(|own| own.eq_ignore_ascii_case(name));
+        let is_own = |name: &str| match name.rsplit_once('/') {
+            None => OWN_FOLDERS.iter().any(|own| own.eq_ignore_ascii_case(name)),
+            Some((_, last)) => PROJECT.eq_ignore_ascii_case(last),
+        };
         Ok(names.map(std::borrow::Cow::into_owned).find(|name| is_own(name)))
     }
 }

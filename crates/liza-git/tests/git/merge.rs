@@ -306,9 +306,12 @@ fn a_title_cannot_forge_a_trailer() {
 fn a_commit_with_lizas_own_folders_is_found() {
     let test = TestRepo::new();
     let tree = test.worktree("task-1");
-    for (file, found) in
-        [("src/.liza/x", None), (".liza/x", Some(".liza")), (".Worktrees/x", Some(".Worktrees"))]
-    {
+    for (file, found) in [
+        ("src/liza/x", None),
+        ("src/.Liza/x", Some("src/.Liza")),
+        (".liza/x", Some(".liza")),
+        (".Worktrees/x", Some(".Worktrees")),
+    ] {
         write(&tree.join(file), "x");
         test.git_at(&tree, &["add", "-f", file]);
         let commit = test.commit(&tree, "c", file);
