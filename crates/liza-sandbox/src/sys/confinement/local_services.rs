@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, Write as _};
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, SocketAddrV6, UdpSocket};
 
 use liza_host::durable::{Open, open};
 use rustix::io::Errno;
@@ -11,23 +11,29 @@ use super::super::system;
 use super::members::is_own;
 use super::{ConnectPolicy, REFUSED_PORT};
 
+/// Any port: nothing is sent to it.
+const DISCARD: u16 = 9;
+
 /// The most ports that a log names: a session could try all of them, for ever.
 const NOTED_MAX: usize = 20;
 
 /// True if an address leads to this machine.
 pub(super) fn is_here(target: SocketAddr) -> bool {
     let address = target.ip().to_canonical();
-    address.is_loopback() || address.is_unspecified() || is_own_address(address)
+    address.is_loopback() || address.is_unspecified() || is_own_address(target)
 }
 
 /// True for an address of this machine's interfaces: the kernel answers from it. Sends nothing.
-fn is_own_address(address: IpAddr) -> bool {
-    let any: SocketAddr = match address {
-        IpAddr::V4(_) => ([0, 0, 0, 0], 0).into(),
-        IpAddr::V6(_) => ([0u16; 8], 0).into(),
+fn is_own_address(target: SocketAddr) -> bool {
+    let (any, place): (SocketAddr, SocketAddr) = match (target.ip().to_canonical(), target) {
+        // With its interface: without one, an address that is valid on one interface only is none.
+        (IpAddr::V6(address), SocketAddr::V6(given)) => {
+            (([0u16; 8], 0).into(), SocketAddrV6::new(address, DISCARD, 0, given.scope_id()).into())
+        }
+        (address, _) => (([0, 0, 0, 0], 0).into(), (address, DISCARD).into()),
     };
     let Ok(socket) = UdpSocket::bind(any) else { return false };
-    socket.connect((address, 9)).is_ok() && socket.local_addr().is_ok_and(|own| own.ip() == address)
+    socket.connect(place).is_ok() && socket.local_addr().is_ok_and(|own| own.ip() == place.ip())
 }
 
 impl ConnectPolicy {
@@ -88,7 +94,8 @@ impl ConnectPolicy {
 
 #[cfg(test)]
 mod tests {
-    use std::net::{TcpListener, UdpSocket};
+    use std::fs;
+    use std::net::{Ipv6Addr, TcpListener, UdpSocket};
     use std::process::{Command, Stdio};
 
     use super::*;
@@ -144,5 +151,21 @@ mod tests {
         if socket.connect("192.0.2.1:9").is_ok() {
             assert!(is_here(socket.local_addr().unwrap()));
         }
+    }
+
+    /// Covers: RO-04
+    #[test]
+    fn each_address_of_an_interface_is_one_of_this_machine() {
+        let table = fs::read_to_string("/proc/net/if_inet6").unwrap_or_default();
+        for line in table.lines() {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            let address = Ipv6Addr::from(u128::from_str_radix(fields[0], 16).unwrap());
+            let interface = u32::from_str_radix(fields[1], 16).unwrap();
+            assert!(is_here(SocketAddrV6::new(address, 80, 0, interface).into()), "{line}");
+        }
+        for elsewhere in ["192.0.2.77:80", "[2001:db8::77]:80", "[::ffff:192.0.2.77]:80"] {
+            assert!(!is_here(elsewhere.parse().unwrap()), "{elsewhere}");
+        }
+        assert!(is_here("[::ffff:127.0.0.1]:80".parse().unwrap()));
     }
 }
