@@ -16,7 +16,7 @@ use std::time::Duration;
 use liza_core::model::SandboxMin;
 use liza_git::{CHECK_COPY, take_turn};
 use liza_host::disk::SpaceWatch;
-use liza_host::listener::Accepting;
+use liza_host::listener::{Accepting, Places};
 use liza_sandbox::confine::plan::Plan;
 use liza_sandbox::confine::streams::{is_closed, receive_streams};
 use liza_sandbox::confine::{
@@ -34,6 +34,9 @@ pub const CHECK_DOOR: &str = "LIZA_CHECK_DOOR";
 
 /// The longest time for an order to arrive, and for its caller to take the answer.
 const TRANSFER_LIMIT: Duration = Duration::from_secs(10);
+
+/// The most connections of a session at once: one check runs at a time.
+const CONNECTIONS_MAX: usize = 16;
 
 /// The longest order: the words of a command, and an environment.
 const ORDER_MAX: usize = 4 << 20;
@@ -79,11 +82,12 @@ pub(crate) struct CheckDoor {
 impl CheckDoor {
     /// `scratch` is a folder for temporary files that no session can write.
     pub(crate) fn open(socket: PathBuf, place: CheckPlace, scratch: PathBuf) -> io::Result<Self> {
-        let place = Arc::new((place, scratch));
+        let (place, places) = (Arc::new((place, scratch)), Places::new(CONNECTIONS_MAX));
         let accepting = Accepting::start(UnixListener::bind(&socket)?, move |connection| {
+            // Without a place or a thread, the connection is dropped.
+            let Some(taken) = places.take() else { return };
             let place = Arc::clone(&place);
-            // Without a thread, the connection is dropped.
-            drop(thread::Builder::new().spawn(move || serve(&place.0, &place.1, connection)));
+            drop(thread::Builder::new().spawn(move || (serve(&place.0, &place.1, connection), taken)));
         })?;
         Ok(Self { socket, _accepting: accepting })
     }
@@ -123,6 +127,8 @@ fn run(place: &CheckPlace, scratch: &Path, connection: &mut UnixStream) -> io::R
     let scratch = Scratch::create(scratch)?;
     let mut copy = ThrowAwayCopy::new(&place.copies)?;
     let mut plan = of_code_under_test(place.plan.clone(), scratch.0, &caches.join(CHECK_COPY));
+    // A runner in front gets no folder that the session names or makes: it is not confined.
+    let around = plan.copied.clone().unwrap_or_else(|| caches.clone());
     plan.placed.extend(plan.copied.as_deref().map(|folder| copy.of(folder)).transpose()?);
     let folder = |name: &str| (name.to_owned(), scratch.0.to_string_lossy().into_owned());
     let own: Vec<_> =
@@ -130,7 +136,7 @@ fn run(place: &CheckPlace, scratch: &Path, connection: &mut UnixStream) -> io::R
     let mut environment =
         passed_environment(std::env::vars_os(), EnvironmentUse::CodeUnderTest, &plan.pass_env);
     environment.extend(own.iter().map(|(name, value)| (name.into(), value.into())));
-    let wrapper = wrapper_words(&place.wrapper, &plan, &order.directory.to_string_lossy());
+    let wrapper = wrapper_words(&place.wrapper, &plan, &around.to_string_lossy());
     let stage = StageOrder {
         plan,
         minimum: place.minimum,
@@ -182,8 +188,8 @@ fn of_code_under_test(mut plan: Plan, scratch: &Path, copy: &Path) -> Plan {
     plan
 }
 
-/// A port at which no proxy of Liza listens.
-const CLOSED: u16 = 1;
+/// A port at which nothing can listen.
+const CLOSED: u16 = 0;
 
 #[cfg(test)]
 mod tests {
@@ -221,5 +227,25 @@ mod tests {
         assert_eq!(tested.grants.read, [PathBuf::from("/usr")]);
         assert_eq!((tested.channel, tested.grants.sockets.len()), (None, 0));
         assert_eq!(tested.grants.network, Some(TcpGrants { proxy: CLOSED, ports: vec![443] }));
+    }
+
+    /// Covers: JU-08
+    #[test]
+    fn a_session_that_opens_connections_without_end_gets_a_few() {
+        use std::io::Read as _;
+        let home = tempfile::tempdir().unwrap();
+        let place = CheckPlace {
+            liza: "liza".into(),
+            wrapper: Vec::new(),
+            minimum: None,
+            plan: Plan::default(),
+            copies: home.path().join("copies"),
+        };
+        let door = CheckDoor::open(home.path().join("door"), place, home.path().join("scratch")).unwrap();
+        let connect = || UnixStream::connect(door.socket()).unwrap();
+        let _open: Vec<UnixStream> = (0..CONNECTIONS_MAX).map(|_| connect()).collect();
+        let mut next = connect();
+        next.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        assert_eq!(next.read(&mut [0]).unwrap(), 0, "closed at once");
     }
 }
