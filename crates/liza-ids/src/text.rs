@@ -61,7 +61,8 @@ pub fn is_unprintable(c: char) -> bool {
     c.is_control() || reorders || breaks_lines || is_private || is_invisible(c)
 }
 
-/// True for characters without a shape, in which a text can hide another one. Joiners and the selector of emoji are parts of words
+/// True for characters without a shape, in which a text can hide another one: those that Unicode says to show as nothing, and the
+/// marks around notes that are not shown. Joiners and the selector of emoji are parts of words
 /// and signs, and stay.
 fn is_invisible(c: char) -> bool {
     matches!(
@@ -74,11 +75,13 @@ fn is_invisible(c: char) -> bool {
             | '\u{17b5}'
             | '\u{180b}'..='\u{180f}'
             | '\u{200b}'
-            | '\u{2060}'..='\u{2064}'
-            | '\u{206a}'..='\u{206f}'
+            | '\u{2060}'..='\u{206f}'
             | '\u{3164}'
             | '\u{fe00}'..='\u{fe0d}'
             | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffb}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
             | '\u{e0000}'..='\u{e0fff}'
     )
 }
@@ -132,6 +135,8 @@ mod tests {
         let hidden = "if a\u{200b}dmin \u{e0041}\u{202e}\u{ad}\u{1b}[2J\r";
         assert_eq!(visible(hidden), "if a\\u{200b}dmin \\u{e0041}\\u{202e}\\u{ad}\\u{1b}[2J\\u{d}");
         assert_eq!(one_line(hidden, 80), "if admin [2J");
+        let rare = ['\u{2065}', '\u{fff0}', '\u{fff9}', '\u{fffb}', '\u{1bca0}', '\u{1d173}', '\u{1d17a}'];
+        assert!(rare.into_iter().all(is_unprintable) && !is_unprintable('\u{fffd}'));
         let plain = "lines\n\tand ☺\u{fe0f}, 👩\u{200d}🔧, می\u{200c}خواهم";
         assert_eq!(visible(plain), plain);
     }
