@@ -143,7 +143,7 @@ impl<'s> Search<'s> {
         }
         let config = state.board.config()?;
         let commands = commands(config, state.board.body(&change.task)?.record());
-        if commands.is_empty() && repo.test_checkout(&change.commit)?.is_none() {
+        if commands.is_empty() && !repo.is_tested(&change.commit)? {
             return Ok(Err(NoPlant::NoCommands));
         }
         let (originals, has_found) = (Vec::new(), false);

@@ -73,6 +73,9 @@ pub struct Validation {
     pub commands: Vec<CommandRun>,
     /// The digest of the protected files.
     pub protected: String,
+    /// The head of the integration branch whose build they began with; `None` if with nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began_with: Option<Sha>,
     pub level: Level,
     pub made_by: Maker,
 }

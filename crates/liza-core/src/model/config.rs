@@ -103,6 +103,7 @@ pub struct Config {
     pub validation: Vec<String>,
     /// The longest time of one of these commands.
     pub validation_limit: Seconds,
+    pub validation_start: ValidationStart,
     /// The folder with acceptance tests that no session reads; run on the merged files before the branch moves.
     pub holdout: Option<String>,
     /// If true, a coder's session resumes the client's conversation after a rejection, where the client can.
@@ -141,6 +142,16 @@ pub enum AgentCommits {
     #[default]
     Agent,
     Person,
+}
+
+/// What the commands that validate work begin with, where rooms can make copies.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ValidationStart {
+    /// The build that a judged run of an integration head has left on this machine.
+    #[default]
+    Head,
+    Nothing,
 }
 
 /// The rule for submitted changes of files from which agent programs take settings.
@@ -205,6 +216,7 @@ impl Default for Config {
             integration_test_limit: Seconds(1800),
             validation: Vec::new(),
             validation_limit: Seconds(1800),
+            validation_start: ValidationStart::default(),
             holdout: None,
             resume_conversation: false,
             setup: None,

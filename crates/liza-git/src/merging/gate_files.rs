@@ -97,12 +97,13 @@ impl GateFiles {
     }
 
     /// What a room does so that none of them can be changed in it: a file that is read-only, in folders that stay. Links
-    /// are not among them, so their marks decide.
-    pub(crate) fn sealed(&self) -> Vec<Placed> {
-        let Ok(checkout) = self.checkout.canonicalize() else { return Vec::new() };
+    /// are not among them, so their marks decide. `shown` is where the room has the checkout.
+    pub(crate) fn sealed(&self, shown: &Path) -> Vec<Placed> {
+        let shown = if shown == self.checkout { self.checkout.canonicalize() } else { Ok(shown.to_owned()) };
+        let Ok(shown) = shown else { return Vec::new() };
         let files = self.marks.iter().take(SEALED_MAX).filter_map(|(path, _)| {
-            let at = checkout.join(path);
-            let kind = fs::symlink_metadata(&at).ok()?.file_type();
+            let at = shown.join(path);
+            let kind = fs::symlink_metadata(self.checkout.join(path)).ok()?.file_type();
             let files = match () {
                 () if kind.is_file() => PlacedFiles::Sealed,
                 () if kind.is_dir() => PlacedFiles::Pinned,

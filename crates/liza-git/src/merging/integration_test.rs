@@ -49,6 +49,26 @@ pub enum IntegrationTestResult {
     },
 }
 
+impl IntegrationTestResult {
+    /// The failure in words that follow its name; `None` if it passed.
+    pub fn in_words(&self, limit: u64, changed: &str) -> Option<String> {
+        Some(match self {
+            IntegrationTestResult::NoScript | IntegrationTestResult::Passed => return None,
+            IntegrationTestResult::Failed { status: Some(status), .. } => {
+                format!("failed with exit status {status}")
+            }
+            IntegrationTestResult::Failed { status: None, signal } => {
+                format!("was killed by signal {}", signal.unwrap_or_default())
+            }
+            IntegrationTestResult::TimedOut => format!("took longer than {limit} s"),
+            IntegrationTestResult::Changed { paths } => {
+                let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+                format!("{changed} ({})", paths.join(", "))
+            }
+        })
+    }
+}
+
 /// The reason why a test doesn't test merges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnusedTest {
@@ -83,11 +103,22 @@ impl UnusedTest {
 #[derive(Debug)]
 pub struct ScratchCheckout {
     path: PathBuf,
+    shown: Option<PathBuf>,
 }
 
 impl ScratchCheckout {
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The path that programs know: a room may show it at another place.
+    pub fn shown(&self) -> &Path {
+        self.shown.as_deref().unwrap_or(&self.path)
+    }
+
+    /// Its plans show it at this place.
+    pub fn show_at(&mut self, place: &Path) {
+        self.shown = Some(place.to_owned());
     }
 }
 
@@ -111,18 +142,6 @@ pub struct TestStage<'a> {
     pub plan: &'a MakePlan<'a>,
 }
 
-#[derive(Debug)]
-pub struct TestCheckout {
-    checkout: ScratchCheckout,
-    executable: bool,
-}
-
-impl TestCheckout {
-    pub fn path(&self) -> &Path {
-        &self.checkout.path
-    }
-}
-
 impl Repo {
     /// Runs the test of `commit`, if it has one, unconfined; writes its output to the file `output`.
     pub fn run_integration_test(
@@ -132,9 +151,12 @@ impl Repo {
         limit: Duration,
     ) -> Result<IntegrationTestResult, GitError> {
         let protected = self.protected(commit, &GatePatterns::new(&GateSettings::default()))?;
-        match self.test_checkout(commit)? {
-            Some(test) => self.run_test(&test, &protected, output, limit, None),
-            None => Ok(IntegrationTestResult::NoScript),
+        match self.is_tested(commit)? {
+            true => {
+                let checkout = self.scratch_checkout(commit)?;
+                self.run_test((commit, &checkout), &protected, output, limit, None)
+            }
+            false => Ok(IntegrationTestResult::NoScript),
         }
     }
 
@@ -155,25 +177,25 @@ impl Repo {
         as_liza(isolated.command("preparing the test")).commit("The test, tried once\n", &tree, parents, &[])
     }
 
-    /// `None` if the commit has no test.
-    pub fn test_checkout(&self, commit: &Sha) -> Result<Option<TestCheckout>, GitError> {
-        let Some(executable) = self.test_script(commit)? else { return Ok(None) };
-        Ok(Some(TestCheckout { checkout: self.scratch_checkout(commit)?, executable }))
+    /// True if the commit has a test.
+    pub fn is_tested(&self, commit: &Sha) -> Result<bool, GitError> {
+        Ok(self.test_script(commit)?.is_some())
     }
 
-    /// Runs the test of a checkout, confined if there is a stage. Writes the protected files first, as stored.
+    /// Runs the test of a commit in its checkout, confined if there is a stage. Writes the protected files first, as stored.
     pub fn run_test(
         &self,
-        test: &TestCheckout,
+        (commit, checkout): (&Sha, &ScratchCheckout),
         protected: &Protected,
         output: &Path,
         limit: Duration,
         stage: Option<&TestStage<'_>>,
     ) -> Result<IntegrationTestResult, GitError> {
-        let script = test.path().join(SCRIPT);
+        let script = checkout.shown().join(SCRIPT);
         let shell = || (PathBuf::from(SHELL), vec![script.to_string_lossy().into_owned()]);
-        let program = if test.executable { (script.clone(), Vec::new()) } else { shell() };
-        self.judge(&test.checkout, program, protected, output, limit, stage)
+        let is_executable = self.test_script(commit)? == Some(true);
+        let program = if is_executable { (script.clone(), Vec::new()) } else { shell() };
+        self.judge(checkout, program, protected, output, limit, stage)
     }
 
     /// Runs a line of the shell in a checkout, as a test is run.
@@ -204,14 +226,14 @@ impl Repo {
         let stage = match stage.zip(scratch.as_ref()) {
             None => None,
             Some((TestStage { liza, caches, minimum, plan, .. }, scratch)) => {
-                let plan = plan(checkout.path(), &scratch.path)?;
+                let plan = plan(checkout.shown(), &scratch.path)?;
                 plan.map(|plan| RunStage { liza, caches, scratch: &scratch.path, minimum: *minimum, plan })
             }
         };
-        let directory = checkout.path();
-        let gate = self.lay_out(directory, protected)?;
+        let directory = checkout.shown();
+        let gate = self.lay_out(checkout.path(), protected)?;
         let stage = stage.map(|mut stage| {
-            stage.plan.placed = gate.sealed();
+            stage.plan.placed.extend(gate.sealed(directory));
             stage
         });
         gate.settle();
@@ -235,7 +257,7 @@ impl Repo {
         self.check_worktrees_folder()?;
         let path = self.worktrees_folder().join(temporary_name(PREFIX));
         private::create_folder(&path).map_err(|error| GitError::io("creating a folder", &path, error))?;
-        Ok(ScratchCheckout { path })
+        Ok(ScratchCheckout { path, shown: None })
     }
 
     /// Removes scratch checkouts of dead processes; returns them.
@@ -290,7 +312,7 @@ impl Repo {
             files: Files::All,
             keeps_index: false,
         })?;
-        Ok(ScratchCheckout { path })
+        Ok(ScratchCheckout { path, shown: None })
     }
 }
 

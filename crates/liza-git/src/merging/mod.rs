@@ -2,6 +2,7 @@
 
 pub(crate) mod checkout;
 pub(crate) mod gate_files;
+pub(crate) mod head_build;
 pub(crate) mod integration_test;
 pub(crate) mod kept_merges;
 pub(crate) mod merge;

@@ -21,7 +21,7 @@ pub(crate) const SCRIPT: &str = "scripts/integration-test.sh";
 const LINKS_MAX: usize = 1_000;
 
 /// The entries of a tree: files, links and submodules.
-type Tree = BTreeMap<PathBuf, TreeEntry>;
+pub(crate) type Tree = BTreeMap<PathBuf, TreeEntry>;
 
 #[derive(Debug, Default)]
 pub struct Protected {
@@ -135,7 +135,7 @@ impl Repo {
         )
     }
 
-    fn tree_entries(&self, commit: &Sha) -> Result<Tree, GitError> {
+    pub(crate) fn tree_entries(&self, commit: &Sha) -> Result<Tree, GitError> {
         let command = self.command("listing a tree").args(["ls-tree", "-r", "-z", "--full-tree"]);
         let command = command.arg(self.full_hash(commit)?.as_str()).limit(TREE_LIMIT);
         let output = self.ask(&command)?;

@@ -1,13 +1,16 @@
 //! Checkouts of agents: made, inspected, taken, rescued and removed, never trusted.
 
 pub(crate) mod agent_repo;
+pub(crate) mod build_folders;
 pub(crate) mod check_copy;
 pub(crate) mod clean_up;
+pub(crate) mod copied_tree;
 pub(crate) mod giant_files;
 pub(crate) mod ignored;
 pub(crate) mod inventory;
 pub(crate) mod large_files;
 pub(crate) mod locks;
+pub(crate) mod moved_paths;
 pub(crate) mod nested_repo;
 mod nested_settings;
 pub(crate) mod outside_links;

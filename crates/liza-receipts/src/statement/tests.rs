@@ -16,7 +16,8 @@ fn statement(predicate: Predicate) -> Statement {
 fn validation(command: &str) -> Validation {
     let run = CommandRun::new(command, Origin::Task, Some(0), 3, Digest::of(b"ok\n"));
     let (protected, level) = ("9f".to_owned(), Level::Restricted);
-    Validation { commit: sha('c'), tree: sha('d'), commands: vec![run], protected, level, made_by: maker() }
+    let (commit, tree, commands, began_with) = (sha('c'), sha('d'), vec![run], None);
+    Validation { commit, tree, commands, protected, began_with, level, made_by: maker() }
 }
 
 fn all() -> Vec<Statement> {

@@ -10,14 +10,13 @@ use std::path::{Path, PathBuf};
 use liza_core::model::{Config, Sha, TaskId};
 use liza_core::rules::holdout::{HoldoutResult, HoldoutRun, judge, names};
 use liza_core::text::shell_word;
-use liza_git::{PendingMerge, Protected};
+use liza_git::{PendingMerge, Protected, copy_tree};
 use liza_host::durable;
 use liza_host::random_text::random_hex;
 use liza_sandbox::sys::remove_tree::{fresh_folder, remove_tree};
 
 use crate::engine::EngineError;
 use crate::project::Project;
-use crate::session::checkout_setup::copy_tree;
 use crate::session::plan::holdout_folder;
 
 use super::test_run::TestRun;

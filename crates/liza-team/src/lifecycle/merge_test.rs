@@ -9,15 +9,15 @@ use liza_core::model::{
 use liza_core::protocol::{BeginMerge, MergeFailure, Mergeable, RecordHeadTest};
 use liza_core::rules::holdout::HoldoutResult;
 use liza_core::rules::judging_settings::{is_of_today, judging_settings};
-use liza_git::{GitError, PendingMerge, Protected};
+use liza_git::{BuiltCheckout, GitError, PendingMerge, Protected};
 use liza_host::{durable, private};
 use liza_ids::gate::GatePatterns;
 
 use crate::engine::{Engine, EngineError};
 
 use super::holdout::judge_merge;
-use super::test_run::{TEST_LOGS, TestRun, next_log};
-use super::validation::is_stated;
+use super::test_run::{Start, TEST_LOGS, TestEnd, TestRun, next_log};
+use super::validation::stated;
 
 pub(super) struct MergeTest<'e, 'p> {
     engine: &'e Engine<'p>,
@@ -26,8 +26,8 @@ pub(super) struct MergeTest<'e, 'p> {
 }
 
 pub(super) enum MergeTestResult {
-    /// It passed, or there is none.
-    Passed,
+    /// It passed, or there is none. What it has built can be kept once the merge is recorded.
+    Passed(Option<BuiltCheckout>),
     /// It fails with the task only.
     Failed(MergeFailure),
     /// It fails without the task too.
@@ -65,16 +65,20 @@ impl<'e, 'p> MergeTest<'e, 'p> {
             return Ok(MergeTestResult::Failed(self.without_test(task, what)?));
         }
         let commands = if self.is_validated(merge, &gates, approved)? { &[] } else { &*approved.commands };
-        if let Some(failure) = self.failure((task, &merge.new), &gates.after, task.as_str(), commands)? {
+        let (of, name) = ((task, &merge.new), task.as_str());
+        let end = self.test(of, &gates.after, name, commands, Start::BuildPlace)?;
+        if let Some(failure) = end.failure {
             return self.blame(failure, merge, &gates.before, approved);
         }
         if let Some(failure) = self.holdout_failure(merge, &gates, task)? {
             return Ok(MergeTestResult::Failed(failure));
         }
-        match gates.after.changes(&gates.before) {
-            true => self.judge_change(merge, &gates, approved),
-            false => Ok(MergeTestResult::Passed),
+        if gates.after.changes(&gates.before)
+            && let Some(change) = self.judge_change(merge, &gates, approved)?
+        {
+            return Ok(MergeTestResult::GateChanged(change));
         }
+        Ok(MergeTestResult::Passed(end.built))
     }
 
     /// The failure of the acceptance tests that no session reads, if it is the merge's.
@@ -114,7 +118,9 @@ impl<'e, 'p> MergeTest<'e, 'p> {
             && !gates.after.changes(&gates.before)
             && validated.gate == repo.digest(&gates.before)?
             && validated.tree == Some(repo.tree_of(&merge.new)?)
-            && is_stated(self.engine, &approved.task.task, &approved.commit, validated)?)
+            && stated(self.engine, &approved.task.task, &approved.commit, validated)?
+                // Only a run that began with nothing replaces that of the merge.
+                .is_some_and(|stated| stated.began_with.is_none()))
     }
 
     /// A failure for which no test has to run; the log has it as its output.
@@ -148,13 +154,13 @@ impl<'e, 'p> MergeTest<'e, 'p> {
     }
 
     /// Tests the merge with the protected files of the integration branch, and asks the human unless their
-    /// decision on exactly this change is known.
+    /// decision on exactly this change is known; returns what they are asked.
     fn judge_change(
         &self,
         merge: &PendingMerge,
         gates: &Gates,
         approved: &Mergeable,
-    ) -> Result<MergeTestResult, EngineError> {
+    ) -> Result<Option<GateChange>, EngineError> {
         let (repo, Gates { before, after }) = (self.engine.repo()?, gates);
         let mut change = GateChange {
             commit: approved.commit.clone(),
@@ -167,7 +173,7 @@ impl<'e, 'p> MergeTest<'e, 'p> {
         let known = approved.gate_change.as_deref().filter(|known| known.is_same(&change));
         let accepted = known.and_then(|known| known.accepted.as_ref());
         if accepted.is_some_and(|accepted| accepted.old_fails) {
-            return Ok(MergeTestResult::Passed);
+            return Ok(None);
         }
         if before.has_test() || !approved.commands.is_empty() {
             let judged = repo.judged_commit(&merge.new, before, after)?;
@@ -176,8 +182,8 @@ impl<'e, 'p> MergeTest<'e, 'p> {
             change.old_failure = self.failure((task, &judged), before, &name, commands)?;
         }
         match (accepted, &change.old_failure) {
-            (Some(_), None) => Ok(MergeTestResult::Passed),
-            (Some(_), Some(_)) | (None, _) => Ok(MergeTestResult::GateChanged(change)),
+            (Some(_), None) => Ok(None),
+            (Some(_), Some(_)) | (None, _) => Ok(Some(change)),
         }
     }
 
@@ -207,26 +213,41 @@ impl<'e, 'p> MergeTest<'e, 'p> {
         Ok(failure)
     }
 
-    /// Runs the test of a commit, for a task, with these protected files, if it has one, then these commands; returns the
-    /// failure.
+    /// The failure of a run of its own.
     fn failure(
+        &self,
+        of: (&TaskId, &Sha),
+        gate: &Protected,
+        name: &str,
+        commands: &[ValidationCommand],
+    ) -> Result<Option<TestFailure>, EngineError> {
+        Ok(self.test(of, gate, name, commands, Start::OwnPlace)?.failure)
+    }
+
+    /// Runs the test of a commit, for a task, with these protected files, if it has one, then these commands.
+    fn test(
         &self,
         (task, commit): (&TaskId, &Sha),
         gate: &Protected,
         name: &str,
         commands: &[ValidationCommand],
-    ) -> Result<Option<TestFailure>, EngineError> {
+        start: Start,
+    ) -> Result<TestEnd, EngineError> {
         let project = self.engine.project();
         let state = project.state()?;
-        let run = TestRun::of_merge(project, state.board.config()?, (Some(task), commit))?;
-        if let Some(failure) = run.failure(commit, gate, name)? {
-            return Ok(Some(failure));
+        let run = TestRun::of_merge(project, state.board.config()?, (Some(task), commit))?.starting(start);
+        let end = run.test(commit, gate, name)?;
+        if end.failure.is_some() || commands.is_empty() {
+            return Ok(end);
         }
+        // One copy at a time takes its space.
+        drop(end);
         let commands: Vec<&ValidationCommand> = commands.iter().collect();
-        let failed = run.run_commands(commit, gate, name, &commands)?.failed;
-        Ok(failed.map(|failed| {
+        let end = run.run_commands(commit, gate, name, &commands)?;
+        let failure = end.failed.map(|failed| {
             let what = format!("`{}` {}", failed.command.line, failed.failure.what);
             TestFailure { what, ..failed.failure }
-        }))
+        });
+        Ok(TestEnd { failure, built: end.built })
     }
 }

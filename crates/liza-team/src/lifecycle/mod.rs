@@ -7,6 +7,7 @@ mod fetch_commits;
 mod finish;
 mod found_merge;
 mod holdout;
+mod judged_copy;
 mod lost_merge;
 mod merge_test;
 mod move_intent;

@@ -29,7 +29,7 @@ pub(super) fn set_up_review(engine: &Engine<'_>, task: &TaskId, commit: &Sha) ->
     if read(project, task).is_some() {
         renew_caches(project, task, commit)?;
     }
-    let done = prepare(project, config, &checkout, CheckoutUse::Review(task, commit));
+    let done = prepare(project, config, (&checkout, None), CheckoutUse::Review(task, commit));
     match &done {
         // The commit may be to blame: its own record has the failure, and no other.
         Err(error @ (SetupError::Failed { .. } | SetupError::ChangedSettings { .. })) => {

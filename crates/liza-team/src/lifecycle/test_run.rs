@@ -6,19 +6,24 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use liza_agents::providers::role_network;
-use liza_core::model::{Config, Network, Role, Sandbox, Sha, TaskId, TestFailure, ValidationCommand};
+use liza_core::model::{
+    Config, Network, Role, Sandbox, Sha, TaskId, TestFailure, ValidationCommand, ValidationStart,
+};
 use liza_core::text::one_line;
-use liza_git::{GitError, IntegrationTestResult, Protected, ScratchCheckout, TestStage};
+use liza_git::{BuiltCheckout, GitError, IntegrationTestResult, Protected, TestStage};
 use liza_host::durable;
+use liza_sandbox::confine::RoomCopy;
 use liza_sandbox::sys::confinement::TcpGrants;
 use liza_sandbox::sys::find_program;
 use liza_sandbox::sys::remove_tree::{fresh_folder, remove_tree};
 
 use crate::engine::EngineError;
 use crate::project::Project;
-use crate::session::checkout_setup::{CheckoutUse, SetupError, prepare, set_up};
+use crate::session::checkout_setup::{CheckoutUse, SetupError, prepare, set_up_in};
 use crate::session::plan::{SessionNeeds, minimum, session_plan};
 use crate::session::refused_places;
+
+use super::judged_copy::JudgedCopy;
 
 pub const TEST_LOGS: &str = "integration-tests";
 
@@ -37,7 +42,7 @@ pub fn try_test(
 ) -> Result<Option<TestFailure>, EngineError> {
     let gate = project.repo()?.protected(commit, &config.gate_patterns())?;
     let run = TestRun { prepare, ..TestRun::of_merge(project, config, (None, commit))? };
-    let ended = run.failure(commit, &gate, "trial");
+    let ended = run.test(commit, &gate, "trial").map(|end| end.failure);
     // No task takes them along.
     let _ = remove_tree(&run.used_by.caches(project.folder()));
     match ended {
@@ -68,7 +73,18 @@ pub fn try_commands(
     Ok(ended?.failed.map(|failed| failed.failure))
 }
 
-type Prepare = fn(&Project, &Config, &Path, CheckoutUse<'_>) -> Result<(), SetupError>;
+type Prepare = fn(&Project, &Config, (&Path, Option<&RoomCopy>), CheckoutUse<'_>) -> Result<(), SetupError>;
+
+/// What the first copy of a run begins with, and where its rooms show it. Every second try has a copy of its own place that
+/// begins with nothing, so nothing but the work makes it fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Start {
+    OwnPlace,
+    /// With nothing, at the place at which builds are kept: if it passes, its build can be kept.
+    BuildPlace,
+    /// There, with the build of the integration branch's head, if there is one.
+    HeadBuild,
+}
 
 #[derive(Clone, Copy)]
 pub(super) struct TestRun<'p> {
@@ -80,6 +96,14 @@ pub(super) struct TestRun<'p> {
     cancelled: Option<&'p AtomicBool>,
     /// A folder that this run alone reads; it has no network.
     reads: Option<&'p Path>,
+    start: Start,
+}
+
+/// The end of the integration test.
+#[derive(Debug, Default)]
+pub(super) struct TestEnd {
+    pub failure: Option<TestFailure>,
+    pub built: Option<BuiltCheckout>,
 }
 
 /// The end of a run of commands.
@@ -90,6 +114,10 @@ pub(super) struct CommandsEnd {
     pub flaky: Vec<String>,
     /// Each command at its last try.
     pub runs: Vec<CommandEnd>,
+    /// The head of the integration branch, if a command passed with its build.
+    pub began_with: Option<Sha>,
+    /// The checkout in which all of them passed, if its build can be kept.
+    pub built: Option<BuiltCheckout>,
 }
 
 /// The end of one command, for its statement.
@@ -125,7 +153,12 @@ impl<'p> TestRun<'p> {
         (task, commit): (&'p TaskId, &'p Sha),
         cancelled: &'p AtomicBool,
     ) -> Result<Self, EngineError> {
-        Self::with_empty_caches(project, config, CheckoutUse::Validation(task, commit), Some(cancelled))
+        let used_by = CheckoutUse::Validation(task, commit);
+        Self::with_empty_caches(project, config, used_by, Some(cancelled))
+    }
+
+    pub(super) fn starting(self, start: Start) -> Self {
+        Self { start, ..self }
     }
 
     /// What judges a commit starts from nothing that an earlier run has left, be it of the same commit.
@@ -138,7 +171,8 @@ impl<'p> TestRun<'p> {
         let caches = used_by.caches(project.folder());
         let action = "empty";
         fresh_folder(&caches).map_err(|source| SetupError::Io { action, path: caches, source })?;
-        Ok(Self { project, config, prepare: set_up, used_by, cancelled, reads: None })
+        let start = Start::OwnPlace;
+        Ok(Self { project, config, prepare: set_up_in, used_by, cancelled, reads: None, start })
     }
 
     pub(super) fn reading(self, folder: &'p Path) -> Self {
@@ -155,33 +189,57 @@ impl<'p> TestRun<'p> {
         line: &str,
     ) -> Result<(bool, PathBuf), EngineError> {
         let (repo, limit) = (self.project.repo()?, self.config.integration_test_limit.0);
-        let checkout = repo.scratch_checkout(commit)?;
-        (self.prepare)(self.project, self.config, checkout.path(), self.used_by)?;
+        let copy = self.copy(commit, self.start)?;
         let output = self.new_log(name);
         let run = |stage: Option<&TestStage<'_>>| {
-            repo.run_line(&checkout, line, gate, &output, Duration::from_secs(limit), stage)
+            repo.run_line(&copy.checkout, line, gate, &output, Duration::from_secs(limit), stage)
         };
-        let passed = matches!(self.staged(run)?, IntegrationTestResult::Passed);
+        let passed = matches!(self.staged(&copy, run)?, IntegrationTestResult::Passed);
         Ok((passed, output))
     }
 
-    /// Runs the integration test of a commit, if it has one; returns its failure.
-    pub(super) fn failure(
-        &self,
-        commit: &Sha,
-        gate: &Protected,
-        name: &str,
-    ) -> Result<Option<TestFailure>, EngineError> {
+    /// Runs the integration test of a commit, if it has one.
+    pub(super) fn test(&self, commit: &Sha, gate: &Protected, name: &str) -> Result<TestEnd, EngineError> {
         let (repo, limit) = (self.project.repo()?, self.config.integration_test_limit.0);
-        let Some(test) = repo.test_checkout(commit)? else { return Ok(None) };
-        (self.prepare)(self.project, self.config, test.path(), self.used_by)?;
+        if !repo.is_tested(commit)? {
+            return Ok(TestEnd::default());
+        }
+        let copy = self.copy(commit, self.start)?;
         let output = self.new_log(name);
         let run = |stage: Option<&TestStage<'_>>| {
-            repo.run_test(&test, gate, &output, Duration::from_secs(limit), stage)
+            repo.run_test((commit, &copy.checkout), gate, &output, Duration::from_secs(limit), stage)
         };
-        let what =
-            in_words(&self.staged(run)?, limit, "does not count, since what it tests changed its files");
-        Ok(what.map(|what| self.failed(&format!("integration test {what}"), &output)))
+        let result = self.staged(&copy, run)?;
+        let what = result.in_words(limit, "does not count, since what it tests changed its files");
+        let failure = what.map(|what| self.failed(&format!("integration test {what}"), &output));
+        let built = copy.built().filter(|_| failure.is_none());
+        Ok(TestEnd { failure, built })
+    }
+
+    fn copy(&self, commit: &Sha, start: Start) -> Result<JudgedCopy, EngineError> {
+        let (project, config) = (self.project, self.config);
+        let start = if config.validation_start == ValidationStart::Head { start } else { Start::OwnPlace };
+        let caches = self.used_by.caches(project.folder());
+        let set_up = |copy: &JudgedCopy| {
+            (self.prepare)(project, config, (copy.checkout.path(), copy.room.as_ref()), self.used_by)
+        };
+        if start == Start::HeadBuild
+            && let Some(copy) = JudgedCopy::on_head_build(project, config, commit, &caches)?
+            && set_up(&copy).is_ok()
+        {
+            return Ok(copy);
+        }
+        let mut copy = match start {
+            Start::OwnPlace => JudgedCopy::new(project.repo()?, commit)?,
+            Start::BuildPlace | Start::HeadBuild => {
+                JudgedCopy::at_build_place(project, config, commit, &caches)?
+            }
+        };
+        set_up(&copy)?;
+        if start == Start::BuildPlace {
+            copy.mark(project.repo()?, commit);
+        }
+        Ok(copy)
     }
 
     /// Runs commands one after the other, until one fails twice. Each failed one is tried again in a new copy.
@@ -195,49 +253,50 @@ impl<'p> TestRun<'p> {
         let mut end = CommandsEnd::default();
         let mut copy = None;
         for command in commands {
-            let (mut run, mut failed) = self.command(&mut copy, commit, gate, name, command)?;
+            let first = match copy.take() {
+                Some(copy) => copy,
+                None => self.copy(commit, self.start)?,
+            };
+            let (mut run, mut failed) = self.command(&first, gate, name, command)?;
+            let head = first.head().cloned();
+            copy = Some(first);
             if failed.as_ref().is_some_and(|failed| !failed.is_missing) && !self.is_cancelled() {
-                copy = None;
-                (run, failed) = self.command(&mut copy, commit, gate, name, command)?;
-                end.flaky.extend(failed.is_none().then(|| command.line.clone()));
+                drop(copy.take());
+                let second = self.copy(commit, Start::OwnPlace)?;
+                (run, failed) = self.command(&second, gate, name, command)?;
+                copy = Some(second);
+                // If only the first try began with a build, they differ in more than luck.
+                end.flaky.extend((failed.is_none() && head.is_none()).then(|| command.line.clone()));
+            } else {
+                end.began_with = end.began_with.or(head);
             }
             end.runs.push(run);
             if failed.is_some() {
                 return Ok(CommandsEnd { failed, ..end });
             }
         }
-        Ok(end)
+        Ok(CommandsEnd { built: copy.and_then(JudgedCopy::built), ..end })
     }
 
     fn is_cancelled(&self) -> bool {
         self.cancelled.is_some_and(|cancelled| cancelled.load(std::sync::atomic::Ordering::Relaxed))
     }
 
-    /// Runs one command in a copy, which is made if there is none; returns its end, and its failure.
+    /// Runs one command in a copy; returns its end, and its failure.
     fn command(
         &self,
-        copy: &mut Option<ScratchCheckout>,
-        commit: &Sha,
+        copy: &JudgedCopy,
         gate: &Protected,
         name: &str,
         command: &ValidationCommand,
     ) -> Result<(CommandEnd, Option<FailedCommand>), EngineError> {
         let (repo, limit) = (self.project.repo()?, self.config.validation_limit.0);
-        let checkout = match copy.take() {
-            Some(checkout) => checkout,
-            None => {
-                let checkout = repo.scratch_checkout(commit)?;
-                (self.prepare)(self.project, self.config, checkout.path(), self.used_by)?;
-                checkout
-            }
-        };
         let output = self.new_log(&format!("{name}-validation"));
         let run = |stage: Option<&TestStage<'_>>| {
-            repo.run_line(&checkout, &command.line, gate, &output, Duration::from_secs(limit), stage)
+            repo.run_line(&copy.checkout, &command.line, gate, &output, Duration::from_secs(limit), stage)
         };
         let began = Instant::now();
-        let result = self.staged(run)?;
-        *copy = Some(checkout);
+        let result = self.staged(copy, run)?;
         let exit = match &result {
             IntegrationTestResult::Passed => Some(0),
             IntegrationTestResult::Failed { status, .. } => *status,
@@ -247,7 +306,7 @@ impl<'p> TestRun<'p> {
         };
         let seconds = began.elapsed().as_secs();
         let end = CommandEnd { command: command.clone(), exit, seconds, output: output.clone() };
-        let what = in_words(&result, limit, "does not count, since it changed protected files");
+        let what = result.in_words(limit, "does not count, since it changed protected files");
         let missing = (exit == Some(NOT_FOUND)).then(|| missing_program(&command.line)).flatten();
         let what = match &missing {
             Some(program) => Some(format!("cannot run: {program} is not installed on this machine")),
@@ -279,11 +338,14 @@ impl<'p> TestRun<'p> {
     /// Runs something in the same confinement as a session, without its passwords.
     fn staged<R>(
         &self,
+        copy: &JudgedCopy,
         run: impl FnOnce(Option<&TestStage<'_>>) -> Result<R, GitError>,
     ) -> Result<R, EngineError> {
         let (project, config) = (self.project, self.config);
         let liza = std::env::current_exe().unwrap_or_else(|_| "liza".into());
-        let caches = self.used_by.caches(project.folder());
+        let room = copy.room.as_ref();
+        let caches =
+            room.map_or_else(|| self.used_by.caches(project.folder()), |room| room.shown_caches().to_owned());
         let (own, closed) = ([caches.clone()], TcpGrants::default());
         let is_closed = self.reads.is_some()
             || matches!(role_network(config, Role::CodeReviewer), Ok(Network::ModelOnly));
@@ -299,29 +361,19 @@ impl<'p> TestRun<'p> {
                 channel: None,
                 network: is_closed.then_some(&closed),
             };
-            if config.sandbox == Sandbox::Off { Ok(None) } else { session_plan(project, config, &needs) }
+            if config.sandbox == Sandbox::Off {
+                return Ok(None);
+            }
+            let mut plan = session_plan(project, config, &needs)?;
+            if let Some((plan, room)) = plan.as_mut().zip(room) {
+                let shown = room.placed().map_err(|error| GitError::io("showing a copy", checkout, error));
+                plan.placed.extend(shown?);
+            }
+            Ok(plan)
         };
         let (minimum, cancelled) = (minimum(config), self.cancelled);
         Ok(run(Some(&TestStage { liza: &liza, caches: &caches, minimum, cancelled, plan: &plan }))?)
     }
-}
-
-/// The failure in words that follow its name; `None` if it passed.
-fn in_words(result: &IntegrationTestResult, limit: u64, changed: &str) -> Option<String> {
-    Some(match result {
-        IntegrationTestResult::NoScript | IntegrationTestResult::Passed => return None,
-        IntegrationTestResult::Failed { status: Some(status), .. } => {
-            format!("failed with exit status {status}")
-        }
-        IntegrationTestResult::Failed { status: None, signal } => {
-            format!("was killed by signal {}", signal.unwrap_or_default())
-        }
-        IntegrationTestResult::TimedOut => format!("took longer than {limit} s"),
-        IntegrationTestResult::Changed { paths } => {
-            let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
-            format!("{changed} ({})", paths.join(", "))
-        }
-    })
 }
 
 /// The program that a line begins with, if it is a plain name and nowhere on the PATH. A path in the work that

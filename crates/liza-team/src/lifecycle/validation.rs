@@ -13,7 +13,7 @@ use liza_core::model::{
 use liza_core::protocol::{BeginReview, RecordValidation, ReleaseReview, ReviewClaimed};
 use liza_core::rules::judging_settings::judging_settings;
 use liza_core::rules::validation::commands;
-use liza_git::Protected;
+use liza_git::{HeadBuild, Protected};
 use liza_host::durable;
 use liza_ids::Digest;
 use liza_receipts::{CommandRun, Origin, Predicate, Purpose, Statement};
@@ -24,7 +24,8 @@ use crate::project::{Project, now};
 use crate::session::plan::known_level;
 
 use super::fetch_commits::integration_head;
-use super::test_run::{CommandEnd, CommandsEnd, FailedCommand, TestRun};
+use super::judged_copy::head_builds;
+use super::test_run::{CommandEnd, CommandsEnd, FailedCommand, Start, TestRun};
 
 /// The pause between two looks at the claim, while the commands run.
 const LOOK: Duration = Duration::from_secs(1);
@@ -162,7 +163,7 @@ impl<'e, 'p> Run<'e, 'p> {
         let (gate, tree) = (repo.digest(&self.before)?, repo.tree_of(&judged)?);
         let receipt = match self.cancelled.load(Ordering::Relaxed) {
             true => None,
-            false => Some(self.state(&gate, &tree, &end.runs)?.to_string()),
+            false => Some(self.state(&gate, &tree, &end)?.to_string()),
         };
         let mut validation = Validation {
             commit: self.commit.clone(),
@@ -198,18 +199,18 @@ impl<'e, 'p> Run<'e, 'p> {
     fn judge(&self) -> Result<(Sha, CommandsEnd), EngineError> {
         let (name, commit) = (self.task.as_str(), self.commit.clone());
         if !self.after.changes(&self.before) {
-            return self.run_on(&commit, &self.before, name, |_| true).map(|end| (commit, end));
+            return self.run_on(&commit, &self.before, name).map(|end| (commit, end));
         }
         let judged = self.engine.repo()?.judged_commit(&commit, &self.before, &self.after)?;
-        let end = self.run_on(&judged, &self.before, name, |_| true)?;
+        let end = self.run_on(&judged, &self.before, name)?;
         if end.failed.is_none() {
             return Ok((judged, end));
         }
-        self.run_on(&commit, &self.after, name, |_| true).map(|end| (commit, end))
+        self.run_on(&commit, &self.after, name).map(|end| (commit, end))
     }
 
     /// States what was run and how it ended.
-    fn state(&self, gate: &str, tree: &Sha, runs: &[CommandEnd]) -> Result<Digest, EngineError> {
+    fn state(&self, gate: &str, tree: &Sha, end: &CommandsEnd) -> Result<Digest, EngineError> {
         let run = |end: &CommandEnd| {
             let origin = match end.command.kind {
                 ValidationKind::Keeps => Origin::Project,
@@ -221,8 +222,9 @@ impl<'e, 'p> Run<'e, 'p> {
         let statement = liza_receipts::Validation {
             commit: self.commit.clone(),
             tree: tree.clone(),
-            commands: runs.iter().map(run).collect(),
+            commands: end.runs.iter().map(run).collect(),
             protected: gate.to_owned(),
+            began_with: end.began_with.clone(),
             level: level(self.engine.project(), &self.config),
             made_by: self.engine.maker()?,
         };
@@ -235,21 +237,25 @@ impl<'e, 'p> Run<'e, 'p> {
             return Ok(None);
         }
         let name = format!("head-{}", self.head.short());
-        let end = self.run_on(&self.head, &self.before, &name, |other| other.line == command.line)?;
+        let run = self.test_run(&self.head)?.starting(Start::BuildPlace);
+        let mut end = run.run_commands(&self.head, &self.before, &name, &[command])?;
+        // The next validation can begin with it. A merge leaves more: the build of all commands.
+        let (built, store) = (end.built.take(), head_builds(self.engine.project()));
+        let is_wanted = self.recorded_head.as_ref() == Some(&self.head) && HeadBuild::of(&store).is_none();
+        if let Some(built) = built.filter(|_| is_wanted) {
+            built.keep(self.engine.repo()?, &store, &self.head);
+        }
         Ok(end.failed.map(|failed| failed.failure))
     }
 
-    fn run_on(
-        &self,
-        commit: &Sha,
-        gate: &Protected,
-        name: &str,
-        which: impl Fn(&&ValidationCommand) -> bool,
-    ) -> Result<CommandsEnd, EngineError> {
-        let commands: Vec<&ValidationCommand> = self.commands.iter().filter(which).collect();
-        let run =
-            TestRun::of_review(self.engine.project(), &self.config, (self.task, commit), self.cancelled)?;
+    fn run_on(&self, commit: &Sha, gate: &Protected, name: &str) -> Result<CommandsEnd, EngineError> {
+        let commands: Vec<&ValidationCommand> = self.commands.iter().collect();
+        let run = self.test_run(commit)?.starting(Start::HeadBuild);
         run.run_commands(commit, gate, name, &commands)
+    }
+
+    fn test_run<'r>(&'r self, commit: &'r Sha) -> Result<TestRun<'r>, EngineError> {
+        TestRun::of_review(self.engine.project(), &self.config, (self.task, commit), self.cancelled)
     }
 }
 
@@ -273,21 +279,21 @@ pub(super) fn check_receipt(engine: &Engine<'_>, task: &TaskId) -> Result<(), En
     }
     let (Some(validated), Some(commit)) = (&record.validated, &record.review_commit) else { return Ok(()) };
     let counts =
-        is_stated(engine, task, commit, validated)? && ran_on_work(engine, &board, commit, validated)?;
+        stated(engine, task, commit, validated)?.is_some() && ran_on_work(engine, &board, commit, validated)?;
     let refused = || Refusal::NoReceipt { task: task.clone(), commit: commit.clone() }.into();
     if counts { Ok(()) } else { Err(refused()) }
 }
 
-/// True if a statement says the same as the blackboard: these commands have passed on this tree of this commit, under
+/// The statement that says the same as the blackboard: these commands have passed on this tree of this commit, under
 /// these protected files. What the blackboard says alone is nobody's evidence.
-pub(super) fn is_stated(
+pub(super) fn stated(
     engine: &Engine<'_>,
     task: &TaskId,
     commit: &Sha,
     validated: &Validation,
-) -> Result<bool, EngineError> {
+) -> Result<Option<liza_receipts::Validation>, EngineError> {
     let receipt: Option<Digest> = validated.receipt.as_ref().and_then(|receipt| receipt.parse().ok());
-    let (Some(receipt), repo) = (receipt, engine.repo()?) else { return Ok(false) };
+    let (Some(receipt), repo) = (receipt, engine.repo()?) else { return Ok(None) };
     if repo.read_receipts(std::slice::from_ref(&receipt))?.is_empty()
         && let Some(exchange) = Exchange::of(engine.project())?
     {
@@ -295,17 +301,18 @@ pub(super) fn is_stated(
     }
     let texts = repo.read_receipts(std::slice::from_ref(&receipt))?;
     let Some(Ok(statement)) = texts.get(&receipt).map(|text| Statement::decode(text)) else {
-        return Ok(false);
+        return Ok(None);
     };
-    let Predicate::Validation(stated) = &statement.predicate else { return Ok(false) };
+    let Predicate::Validation(stated) = statement.predicate else { return Ok(None) };
     let lines = validated.commands.iter().map(|line| Digest::of(line.as_bytes()));
-    Ok(statement.task.as_ref() == Some(task)
+    let is_same = statement.task.as_ref() == Some(task)
         && repo.project_names()?.contains(&statement.project)
         && stated.commit == *commit
         && Some(&stated.tree) == validated.tree.as_ref()
         && stated.protected == validated.gate
         && stated.commands.iter().all(|run| run.exit == Some(0))
-        && lines.eq(stated.commands.iter().map(|run| run.digest.clone())))
+        && lines.eq(stated.commands.iter().map(|run| run.digest.clone()));
+    Ok(is_same.then_some(stated))
 }
 
 /// True if the commands ran on the files of the commit, or on these with the protected ones of the integration branch.

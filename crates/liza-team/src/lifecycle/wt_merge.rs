@@ -2,6 +2,7 @@
 //! states and records it. One merge at a time. A crash between git and the blackboard is repaired by the statement.
 //! A merge that the blackboard refuses is undone.
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use liza_core::protocol::{
     AdoptIntegration, BeginMerge, HoldCause, HoldMerge, MergeFailure, MergeRecorded, Mergeable, RecordMerge,
     RecordMergeFailure,
 };
-use liza_git::{Branch, MergeDraft, MergeError, MergeKind, PendingMerge};
+use liza_git::{Branch, BuiltCheckout, MergeDraft, MergeError, MergeKind, PendingMerge};
 use liza_ids::Digest;
 
 use crate::engine::{
@@ -22,6 +23,7 @@ use crate::engine::{
 };
 use crate::session::checkout_setup::setup_limit;
 
+use super::judged_copy::head_builds;
 use super::merge_test::{MergeTest, MergeTestResult};
 use super::review::refuse_reserved_path;
 
@@ -49,6 +51,8 @@ pub(super) struct MergeJob<'e, 'p> {
     base: Option<Sha>,
     pub integration: Branch,
     without_validation: bool,
+    /// What its test has built.
+    built: RefCell<Option<BuiltCheckout>>,
 }
 
 pub(super) struct OnBranch {
@@ -161,6 +165,9 @@ fn merge(engine: &Engine<'_>, task: &TaskId, without_validation: bool) -> Result
         }
         recorded => recorded?,
     };
+    if let Some(built) = job.built.take().filter(|_| on_branch.moved.is_some()) {
+        built.keep(engine.repo()?, &head_builds(engine.project()), &on_branch.merge_commit);
+    }
     drop(lock);
     finish(engine, recorded)
 }
@@ -202,7 +209,15 @@ impl<'e, 'p> MergeJob<'e, 'p> {
     ) -> Result<Self, EngineError> {
         let board = engine.read(&[])?;
         let integration = integration_branch(&board)?;
-        Ok(Self { engine, task, commit, base, integration, without_validation: false })
+        Ok(Self {
+            engine,
+            task,
+            commit,
+            base,
+            integration,
+            without_validation: false,
+            built: RefCell::default(),
+        })
     }
 
     fn attempt(&self, approved: &Mergeable) -> Result<OnBranch, NotOnBranch> {
@@ -236,7 +251,8 @@ impl<'e, 'p> MergeJob<'e, 'p> {
         refuse_reserved_path(self.engine, self.task, &merge.new)?;
         let test = MergeTest::new(self.engine)?;
         match test.run(merge, approved)? {
-            MergeTestResult::Passed => {
+            MergeTestResult::Passed(built) => {
+                *self.built.borrow_mut() = built;
                 self.confirm()?;
                 self.evidence()
             }

@@ -3,21 +3,22 @@
 //! and never writes through a link. A failure counts against no task.
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use liza_agents::providers::SettingFiles;
 use liza_core::model::{Config, Role, Sandbox, Sha, TaskId};
-use liza_git::GitError;
+use liza_git::{GitError, MovedPaths, copy_tree, make_parents};
 use liza_host::{durable, private};
-use liza_sandbox::confine::{ProgramRun, RunEnd, RunStage, merge_caches, review_caches, validation_caches};
+use liza_sandbox::confine::{
+    ProgramRun, RoomCopy, RunEnd, RunStage, merge_caches, review_caches, validation_caches,
+};
 use liza_sandbox::sys::confinement::{Grants, restricted};
 use liza_sandbox::sys::untrusted::{UntrustedFolder, take_rights};
 
 use crate::project::{Project, now};
-use crate::session::moved_paths::MovedPaths;
 use crate::session::plan::{SessionNeeds, minimum, session_plan};
 use crate::session::settings_guard::SettingsGuard;
 
@@ -104,6 +105,16 @@ pub fn set_up(
     checkout: &Path,
     used_by: CheckoutUse<'_>,
 ) -> Result<(), SetupError> {
+    set_up_in(project, config, (checkout, None), used_by)
+}
+
+/// Sets up a checkout as its rooms show it.
+pub(crate) fn set_up_in(
+    project: &Project,
+    config: &Config,
+    checkout: (&Path, Option<&RoomCopy>),
+    used_by: CheckoutUse<'_>,
+) -> Result<(), SetupError> {
     let done = prepare(project, config, checkout, used_by);
     record(project, &done);
     done
@@ -122,10 +133,11 @@ pub(crate) fn record(project: &Project, done: &Result<(), SetupError>) {
 pub(crate) fn prepare(
     project: &Project,
     config: &Config,
-    checkout: &Path,
+    checkout: (&Path, Option<&RoomCopy>),
     used_by: CheckoutUse<'_>,
 ) -> Result<(), SetupError> {
-    copy_files(project, config, checkout)?;
+    let (folder, room) = checkout;
+    copy_shown(project, config, (folder, room.map_or(folder, RoomCopy::shown)))?;
     config.setup.as_ref().map_or(Ok(()), |_| run(project, config, checkout, used_by))
 }
 
@@ -166,18 +178,19 @@ fn write_record(record: &Path, message: &str) -> io::Result<()> {
 fn run(
     project: &Project,
     config: &Config,
-    checkout: &Path,
+    (checkout, room): (&Path, Option<&RoomCopy>),
     used_by: CheckoutUse<'_>,
 ) -> Result<(), SetupError> {
     let (repo, command) = (project.repo()?, config.setup.clone().unwrap_or_default());
     let output = new_log(&project.folder().join(FOLDER), checkout)?;
     let liza = std::env::current_exe().unwrap_or_else(|_| "liza".into());
-    let caches = used_by.caches(project.folder());
+    let directory = room.map_or(checkout, RoomCopy::shown);
+    let caches = room.map_or_else(|| used_by.caches(project.folder()), |room| room.shown_caches().to_owned());
     let scratch = repo.scratch_folder()?;
     let own = [caches.clone()];
     let needs = SessionNeeds {
         liza: &liza,
-        checkout: Some(checkout),
+        checkout: Some(directory),
         scratch: scratch.path(),
         own: &own,
         files: &[],
@@ -185,7 +198,10 @@ fn run(
         channel: None,
         network: None,
     };
-    let plan = if config.sandbox == Sandbox::Off { None } else { session_plan(project, config, &needs)? };
+    let mut plan = if config.sandbox == Sandbox::Off { None } else { session_plan(project, config, &needs)? };
+    if let Some((plan, room)) = plan.as_mut().zip(room) {
+        plan.placed.extend(room.placed().map_err(SetupError::io("show", checkout))?);
+    }
     let stage = plan.map(|plan| RunStage {
         liza: &liza,
         caches: &caches,
@@ -196,7 +212,7 @@ fn run(
     let run = ProgramRun {
         program: "/bin/sh".into(),
         arguments: vec!["-c".to_owned(), command.clone()],
-        directory: checkout,
+        directory,
         environment: repo.git().environment(),
         output: &output,
         limit: setup_limit(config),
@@ -284,6 +300,15 @@ pub fn copy_leading_back(project: &Project, config: &Config, checkout: &Path) ->
 
 /// Copies the files that the settings name from the human's checkout. Existing files in the new checkout stay.
 pub(crate) fn copy_files(project: &Project, config: &Config, checkout: &Path) -> Result<(), SetupError> {
+    copy_shown(project, config, (checkout, checkout))
+}
+
+/// The same where programs know the checkout by another path.
+fn copy_shown(
+    project: &Project,
+    config: &Config,
+    (checkout, shown): (&Path, &Path),
+) -> Result<(), SetupError> {
     for entry in &config.copy {
         let wrong = |problem: &str| SetupError::Copy { path: entry.clone(), problem: problem.to_owned() };
         let relative = Path::new(entry);
@@ -299,7 +324,7 @@ pub(crate) fn copy_files(project: &Project, config: &Config, checkout: &Path) ->
         }
         let parents = make_parents(checkout, relative).map_err(SetupError::io("create", checkout))?;
         let Some(target) = parents else { continue };
-        let moved = MovedPaths::new(project.root(), checkout);
+        let moved = MovedPaths::new(project.root(), shown);
         // A single file is the person's own text, such as `.env`.
         let moves = meta.is_dir().then_some(&moved);
         copy_tree(&source, &meta, &target, moves).map_err(SetupError::io("copy", &source))?;
@@ -317,71 +342,4 @@ fn leads_back(file: &Path, place: &Path) -> String {
          Use config.setup, or create it again inside of the project, by the path that git shows",
         place.display()
     )
-}
-
-/// Makes the folders above a path; `None` if something other than a folder is in the way.
-fn make_parents(checkout: &Path, relative: &Path) -> io::Result<Option<PathBuf>> {
-    let mut folder = checkout.to_owned();
-    for part in relative.parent().into_iter().flat_map(Path::components) {
-        folder.push(part);
-        if !make_folder(&folder)? {
-            return Ok(None);
-        }
-    }
-    Ok(relative.file_name().map(|name| folder.join(name)))
-}
-
-/// False if something other than a folder is in the way.
-fn make_folder(path: &Path) -> io::Result<bool> {
-    match fs::create_dir(path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            Ok(fs::symlink_metadata(path)?.is_dir())
-        }
-        done => done.map(|()| true),
-    }
-}
-
-/// Copies a file, a link as such, or a whole folder, and moves the paths in them. Existing files are kept.
-pub(crate) fn copy_tree(
-    source: &Path,
-    meta: &fs::Metadata,
-    target: &Path,
-    moves: Option<&MovedPaths>,
-) -> io::Result<()> {
-    let kind = meta.file_type();
-    let exists = |error: &io::Error| error.kind() == io::ErrorKind::AlreadyExists;
-    if kind.is_symlink() {
-        let leads_to = fs::read_link(source)?;
-        let leads_to = moves.map_or_else(|| leads_to.clone(), |moves| moves.target_of(leads_to.clone()));
-        let made = std::os::unix::fs::symlink(leads_to, target);
-        return made.or_else(|error| if exists(&error) { Ok(()) } else { Err(error) });
-    }
-    if kind.is_dir() {
-        if !make_folder(target)? {
-            return Ok(());
-        }
-        for entry in fs::read_dir(source)? {
-            let entry = entry?;
-            copy_tree(&entry.path(), &entry.metadata()?, &target.join(entry.file_name()), moves)?;
-        }
-        return Ok(());
-    }
-    if !kind.is_file() {
-        // Sockets and devices stay where they are.
-        return Ok(());
-    }
-    // A link in the way is not followed: the file must be new.
-    let mut new = match fs::OpenOptions::new().write(true).create_new(true).open(target) {
-        Err(error) if exists(&error) => return Ok(()),
-        opened => opened?,
-    };
-    match moves.and_then(|moves| moves.text_of(source, meta.len())) {
-        Some(text) => new.write_all(&text)?,
-        None => {
-            io::copy(&mut fs::File::open(source)?, &mut new)?;
-            // Build tools compare times: what was built from other sources must not look newer than those of the checkout.
-            new.set_modified(meta.modified()?)?;
-        }
-    }
-    new.set_permissions(meta.permissions())
 }

@@ -13,7 +13,6 @@ pub mod git_settings;
 pub mod login;
 pub mod login_copies;
 pub mod login_turn;
-pub mod moved_paths;
 pub mod network;
 pub mod plan;
 pub(crate) mod refused_places;

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use liza_core::model::Config;
-use liza_team::session::moved_paths::links_into;
+use liza_git::links_into;
 
 use crate::recognition::dependencies::VENV;
 use crate::recognition::test_command::SCRIPT;

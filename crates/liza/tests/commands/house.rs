@@ -344,7 +344,7 @@ const WITH_OWN_FILES: [&str; 6] = [
 ];
 
 /// The files of these crates that open other files: of the person, of a session, of git or of the system.
-const OF_OTHERS: [&str; 37] = [
+const OF_OTHERS: [&str; 35] = [
     "liza-database/src/address.rs",
     "liza-host/src/durable.rs",
     "liza-sandbox/src/confine/cargo_home.rs",
@@ -363,12 +363,10 @@ const OF_OTHERS: [&str; 37] = [
     "liza-team/src/run/front.rs",
     "liza-team/src/run/playbook.rs",
     "liza-team/src/run/rehearsal_copy.rs",
-    "liza-team/src/session/checkout_setup.rs",
     "liza-team/src/session/conversations.rs",
     "liza-team/src/session/login.rs",
     "liza-team/src/session/login_copies.rs",
     "liza-team/src/session/login_turn.rs",
-    "liza-team/src/session/moved_paths.rs",
     "liza-team/src/session/settings_guard.rs",
     "liza-team/src/supervisor/helper.rs",
     "liza/src/cli/commands/edit.rs",

@@ -75,7 +75,7 @@ const PLACES: &[Place] = &[
     place("caches and downloads of a role", &[Role], &[Role], RESTRICTED,
         &[Attempt("change the reviewer's caches"), Test("supervisor/cargo.rs", "what_a_session_plants_in_cargos_downloads_is_built_by_no_other_role_and_not_by_the_person")]),
     place("caches and build folders of tests", &[Commit], &[Commit], RESTRICTED,
-        &[Attempt("leave something for the tests"), Test("work/merge.rs", "the_test_of_a_merge_reads_nothing_that_the_test_of_another_merge_left"), Test("supervisor/copies.rs", "nothing_that_is_written_in_a_copy_reaches_what_it_is_a_copy_of")]),
+        &[Attempt("leave something for the tests"), Test("work/merge.rs", "the_test_of_a_merge_reads_nothing_that_the_test_of_another_merge_left"), Test("supervisor/copies.rs", "nothing_that_is_written_in_a_copy_reaches_what_it_is_a_copy_of"), Test("work/head_build.rs", "work_changes_neither_the_build_nor_the_next_run")]),
     place("the checkout of a task, until it is submitted", &[Session], &[Session], RESTRICTED,
         &[Attempt("write to another worktree")]),
     place("the checkout of a review", &[Person], &[Role, Commit], RESTRICTED,

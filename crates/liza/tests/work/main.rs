@@ -19,6 +19,7 @@ mod full_disk;
 mod gate;
 mod git_programs;
 mod guide;
+mod head_build;
 mod holdout;
 mod impact;
 mod integration_head;

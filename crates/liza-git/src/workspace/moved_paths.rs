@@ -11,19 +11,19 @@ use memchr::{memchr, memmem};
 /// Larger files are data, and copied as they are.
 const TEXT_MAX: u64 = 4 << 20;
 
-pub(crate) struct MovedPaths {
+pub struct MovedPaths {
     from: PathBuf,
     to: PathBuf,
 }
 
 impl MovedPaths {
-    pub(crate) fn new(root: &Path, checkout: &Path) -> Self {
+    pub fn new(root: &Path, checkout: &Path) -> Self {
         Self { from: root.to_owned(), to: checkout.to_owned() }
     }
 
     /// The text of a file as it is in the copy; `None` if it is copied as it is: it names nothing of the checkout, or has
     /// places and lengths that must not change.
-    pub(crate) fn text_of(&self, file: &Path, length: u64) -> Option<Vec<u8>> {
+    pub fn text_of(&self, file: &Path, length: u64) -> Option<Vec<u8>> {
         // The copy reports a file that cannot be read.
         let text = (length <= TEXT_MAX).then(|| fs::read(file).ok())??;
         self.in_text(&text)
@@ -48,14 +48,15 @@ impl MovedPaths {
     }
 
     /// The target of a link in the copy.
-    pub(crate) fn target_of(&self, target: PathBuf) -> PathBuf {
+    pub fn target_of(&self, target: PathBuf) -> PathBuf {
         let moved = self.in_text(target.as_os_str().as_bytes());
         moved.map_or(target, |moved| OsString::from_vec(moved).into())
     }
 
     /// A file of a Python environment that still leads into the person's checkout, by a path that is not moved, and that path.
-    pub(crate) fn leading_back(&self, environment: &Path) -> Option<(PathBuf, PathBuf)> {
-        let checkout = self.to.canonicalize().ok()?;
+    pub fn leading_back(&self, environment: &Path) -> Option<(PathBuf, PathBuf)> {
+        // Where a room shows it, there may be nothing outside.
+        let checkout = self.to.canonicalize().unwrap_or_else(|_| self.to.clone());
         let is_outside =
             |(_, place): &(_, PathBuf)| place.canonicalize().is_ok_and(|place| !place.starts_with(&checkout));
         links_into(environment, &self.from).into_iter().find(is_outside)
