@@ -1,6 +1,8 @@
 //! Files of git in an agent's worktree that are too large to be real: git reads them into memory as a whole,
-//! and a sparse file costs the agent no space. Removed before git starts. Objects are measured when taken.
+//! and a sparse file costs the agent no space. Removed before git starts, as are pipes in their place, at which
+//! git would wait. Objects are measured when taken.
 
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::Path;
 
@@ -32,13 +34,22 @@ pub(crate) fn remove_giant_files(worktree: &Path) -> Result<(), GitError> {
     remove().map_err(|error| GitError::io(ACTION, worktree, error))
 }
 
-/// Removes giant files among those of the project.
+/// Removes giant files and pipes among those of the project that git reads.
 pub(crate) fn remove_giant_settings(worktree: &Path) -> Result<(), GitError> {
     let remove = || {
         let top = UntrustedFolder::open(worktree)?;
+        remove_waiting(&top, &top.entries()?)?;
         SETTINGS.iter().try_for_each(|name| remove_larger(&top, Path::new(name), SETTINGS_MAX))
     };
     remove().map_err(|error| GitError::io(ACTION, worktree, error))
+}
+
+/// Removes what git would wait at when it reads the folder's settings: neither files nor links.
+pub(crate) fn remove_waiting(folder: &UntrustedFolder, entries: &[(OsString, EntryKind)]) -> io::Result<()> {
+    let is_read = |name: &OsStr| SETTINGS.iter().any(|known| name == *known);
+    let waits = |name: &OsStr, kind| kind == EntryKind::Other && folder.link(Path::new(name)).is_err();
+    let mut waiting = entries.iter().filter(|(name, kind)| is_read(name) && waits(name, *kind));
+    waiting.try_for_each(|(name, _)| folder.remove(Path::new(name)))
 }
 
 fn look(folder: &UntrustedFolder, depth: usize) -> io::Result<()> {

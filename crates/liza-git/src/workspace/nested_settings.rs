@@ -14,6 +14,7 @@ use liza_sandbox::sys::untrusted::{EntryKind, UntrustedFolder};
 use crate::diff::isolated::setting_lines;
 use crate::program::repo::Repo;
 use crate::workspace::agent_repo::without_dots;
+use crate::workspace::giant_files::remove_waiting;
 
 /// The folder of Liza in a project.
 const FOLDER: &str = ".liza";
@@ -107,6 +108,7 @@ fn restore_folder(
     let has = |wanted: &str| entries.iter().any(|(name, _)| name == wanted);
     let git = entries.iter().find(|(name, _)| name == ".git").map(|(_, kind)| *kind);
     let is_top = path.as_os_str().is_empty();
+    remove_waiting(folder, entries)?;
     let leads_away = || git == Some(EntryKind::File) && !leads_inside(tree, path, folder);
     if !is_top && (git == Some(EntryKind::Other) || leads_away()) {
         folder.remove(Path::new(".git"))?;

@@ -221,6 +221,20 @@ fn a_pipe_in_a_repository_holds_nothing_up() {
 
 /// Covers: IS-08
 #[test]
+fn pipes_in_the_place_of_a_projects_settings_are_removed() {
+    let hostile = Hostile::new();
+    fs::create_dir(hostile.tree.join("sub")).unwrap();
+    let pipes = [".gitignore", ".gitattributes", ".gitmodules", "sub/.gitignore", "sub/.gitattributes"];
+    for name in pipes {
+        let made = std::process::Command::new("mkfifo").arg(hostile.tree.join(name)).status().unwrap();
+        assert!(made.success());
+    }
+    hostile.test.repo.restore_settings(&task("task-1")).unwrap();
+    assert_eq!(pipes.map(|name| hostile.tree.join(name).exists()), [false; 5]);
+}
+
+/// Covers: IS-08
+#[test]
 fn stale_locks_are_removed_only_in_the_worktree_itself() {
     let hostile = Hostile::new();
     let other = hostile.test.home.path().join("other");

@@ -1,6 +1,7 @@
 //! recover: repairs the damage of a crash, in git and on the blackboard, and reports it. Safe while agents
 //! work: must not touch the work of a live process, nor delete unsaved work. A second run finds nothing.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -265,6 +266,7 @@ impl Recovery<'_, '_> {
     fn repair_worktrees(&mut self, integration: &Branch) -> Result<(), EngineError> {
         let (state, folder) = (self.engine.snapshot()?, self.engine.project().folder());
         let mut existing = self.engine.repo()?.inventory()?;
+        self.restore_settings(&state.board, &existing);
         let wants = |task: &TaskId| state.board.body(task).is_ok_and(wants_worktree);
         // With a remote, the worktree of a task is on its coder's machine only.
         let is_here = |task: &TaskId| wants(task) && works_here(folder, &state.board, task);
@@ -299,23 +301,28 @@ impl Recovery<'_, '_> {
         Ok(())
     }
 
+    /// Writes the settings of git in worktrees that nobody holds as they were made: who was killed could not do it.
+    fn restore_settings(&self, board: &Board, existing: &BTreeMap<TaskId, TaskArtifacts>) {
+        let holder = |task| board.agents.ready()?.get(&board.body(task).ok()?.record().assigned_to?);
+        let is_held = |task| holder(task).is_some_and(|entry| entry.holds(now()));
+        let healthy = existing.iter().filter(|(_, found)| found.folder == FolderState::Healthy);
+        for (task, _) in healthy.filter(|(task, _)| !is_held(task)) {
+            let _ = self.engine.repo().map(|repo| repo.restore_settings(task));
+        }
+    }
+
     /// Deletes checkouts of reviews that have ended; that is no crash, so only a failure is reported.
     fn remove_reviews(&mut self) -> Result<(), EngineError> {
-        let (repo, board) = (self.engine.repo()?, self.engine.snapshot()?);
-        let is_open =
-            |task: &TaskId| board.board.summary(task).is_some_and(|summary| summary.reviewing_by.is_some());
-        for task in repo.reviews().into_iter().filter(|task| !is_open(task)) {
+        let repo = self.engine.repo()?;
+        let is_open = |board: &Board, task| board.summary(task).is_some_and(|task| task.reviewing_by.is_some());
+        let state = self.engine.snapshot()?;
+        for task in repo.reviews().into_iter().filter(|task| !is_open(&state.board, task)) {
             let Some(_lock) = try_lock_task(self.engine.project(), &task)? else { continue };
-            if self
-                .engine
-                .read(&[&task])?
-                .summary(&task)
-                .is_some_and(|summary| summary.reviewing_by.is_some())
-            {
+            if is_open(&self.engine.read(&[&task])?, &task) {
                 continue;
             }
-            let found = "the checkout of a review that has ended";
             if let Err(error) = repo.remove_review(&task) {
+                let found = "the checkout of a review that has ended";
                 self.report.left(FindingKind::UnneededWorktree, &task, found, error);
             }
         }

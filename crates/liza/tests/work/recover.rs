@@ -288,6 +288,24 @@ fn a_coders_supervisor_recovers_but_records_no_merges() {
     assert_eq!(project.status("one"), "MERGED");
 }
 
+/// Covers: RO-03
+#[test]
+fn settings_of_git_in_a_worktree_whose_session_was_killed_are_restored() {
+    let project = team();
+    claimed(&project, "one", "coder-1");
+    let tree = project.tree("one");
+    let evil = project.root.join("evil");
+    project.git_at(&tree, &["config", "core.fsmonitor", evil.to_str().unwrap()]);
+    let pipe = tree.join("specs/.gitignore");
+    assert!(Process::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let is_set = || fs::read_to_string(tree.join(".git/config")).unwrap().contains("evil");
+    assert_eq!(recover(&project), nothing());
+    assert!(is_set(), "its coder still holds it");
+    expire(&project, "coder-1");
+    assert_eq!(recover(&project), nothing());
+    assert!(!is_set() && !pipe.exists());
+}
+
 /// Covers: CL-04
 #[test]
 fn folders_not_created_by_liza_are_reported_and_kept() {

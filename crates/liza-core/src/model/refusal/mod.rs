@@ -363,7 +363,7 @@ refusals! {
     DirtyWorktree { task: TaskId, paths: Vec<String> } = "dirty_worktree" Refused
         says("the worktree of {task} is not clean: {}", short_list(paths))
         hint("commit it, or add to .gitignore what does not belong to the task");
-    /// the commit contains `.liza` or `.worktrees` at its top
+    /// the commit contains `.liza`, in any folder, or `.worktrees` at its top
     ReservedPath { task: TaskId, commit: Sha, path: String } = "reserved_path" Refused
         says("{commit} of {task} contains {path}, which is reserved for Liza")
         hint("git rm -r --cached {path}, commit, and submit that commit");
