@@ -314,8 +314,9 @@ impl Recovery<'_, '_> {
     /// Deletes checkouts of reviews that have ended; that is no crash, so only a failure is reported.
     fn remove_reviews(&mut self) -> Result<(), EngineError> {
         let repo = self.engine.repo()?;
-        let is_open =
-            |board: &Board, task| board.summary(task).is_some_and(|task| task.reviewing_by.is_some());
+        let is_open = |board: &Board, task: &TaskId| {
+            board.summary(task).is_some_and(|summary| summary.reviewing_by.is_some())
+        };
         let state = self.engine.snapshot()?;
         for task in repo.reviews().into_iter().filter(|task| !is_open(&state.board, task)) {
             let Some(_lock) = try_lock_task(self.engine.project(), &task)? else { continue };
