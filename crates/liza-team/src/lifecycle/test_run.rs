@@ -229,16 +229,14 @@ impl<'p> TestRun<'p> {
         {
             return Ok(copy);
         }
-        let mut copy = match start {
-            Start::OwnPlace => JudgedCopy::new(project.repo()?, commit)?,
-            Start::BuildPlace | Start::HeadBuild => {
-                JudgedCopy::at_build_place(project, config, commit, &caches)?
-            }
-        };
-        set_up(&copy)?;
         if start == Start::BuildPlace {
+            let mut copy = JudgedCopy::at_build_place(project, config, commit, &caches)?;
+            set_up(&copy)?;
             copy.mark(project.repo()?, commit);
+            return Ok(copy);
         }
+        let copy = JudgedCopy::new(project.repo()?, commit)?;
+        set_up(&copy)?;
         Ok(copy)
     }
 

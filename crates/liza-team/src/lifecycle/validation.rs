@@ -294,12 +294,13 @@ pub(super) fn stated(
 ) -> Result<Option<liza_receipts::Validation>, EngineError> {
     let receipt: Option<Digest> = validated.receipt.as_ref().and_then(|receipt| receipt.parse().ok());
     let (Some(receipt), repo) = (receipt, engine.repo()?) else { return Ok(None) };
-    if repo.read_receipts(std::slice::from_ref(&receipt))?.is_empty()
+    let mut texts = repo.read_receipts(std::slice::from_ref(&receipt))?;
+    if texts.is_empty()
         && let Some(exchange) = Exchange::of(engine.project())?
     {
         exchange.bring_receipts()?;
+        texts = repo.read_receipts(std::slice::from_ref(&receipt))?;
     }
-    let texts = repo.read_receipts(std::slice::from_ref(&receipt))?;
     let Some(Ok(statement)) = texts.get(&receipt).map(|text| Statement::decode(text)) else {
         return Ok(None);
     };
