@@ -226,6 +226,7 @@ fn pipes_in_the_place_of_a_projects_settings_are_removed() {
     fs::create_dir(hostile.tree.join("sub")).unwrap();
     let pipes = [".gitignore", ".gitattributes", ".gitmodules", "sub/.gitignore", "sub/.gitattributes"];
     for name in pipes {
+        let _ = fs::remove_file(hostile.tree.join(name));
         let made = std::process::Command::new("mkfifo").arg(hostile.tree.join(name)).status().unwrap();
         assert!(made.success());
     }

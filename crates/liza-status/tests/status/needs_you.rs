@@ -104,7 +104,7 @@ fn after_two_failed_coders_the_planner_comes_first_unless_it_is_dead() {
     assert!(of_kind(&shown(&state), AlarmKind::Blocked).is_empty());
     let shown_first = shown(&state);
     let alert = shown_first.other_alerts().find(|alert| alert.kind == AlarmKind::Blocked).unwrap();
-    assert_eq!(alert.command.as_deref(), Some("liza show t"), "you may answer before the planner");
+    assert_eq!(alert.command.as_deref(), Some("liza answer t \"...\""), "you may answer before the planner");
     let dead = Observations { dead: [agent("planner-1")].into(), ..seen() };
     let shown = view(&state, &dead, now());
     assert_eq!(of_kind(&shown, AlarmKind::Blocked).len(), 1);
