@@ -50,6 +50,9 @@ pub fn entry(text: &str) -> Option<LogRecord> {
 
 const DETAIL_LIMIT: usize = 1_000;
 
+/// The revision of a log's first entry: a copied blackboard has an older one of its own.
+pub(crate) const FIRST: Revision = Revision(1);
+
 pub(crate) fn entry_text(entry: &LogEntry, revision: Revision) -> Result<String, YamlError> {
     // The entry must fit into a write record.
     let entry = LogEntry { detail: one_line(&entry.detail, DETAIL_LIMIT), ..entry.clone() };

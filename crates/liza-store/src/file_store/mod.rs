@@ -40,6 +40,7 @@ use crate::disk::ProjectDisk;
 use crate::document::plain_value;
 use crate::error::StoreError;
 use crate::file::{Fingerprint, LockTimeout, LockedFolder, NewVersion, Notice, StateFolder};
+use crate::log::FIRST;
 use crate::yaml::YamlError;
 
 #[derive(Debug, Clone)]
@@ -88,7 +89,7 @@ impl FileStore {
             revision_before: 0,
             revision: revision.0,
             scannable: true,
-            log: Some(store.log_text(log, revision)?),
+            log: Some(store.log_text(log, FIRST)?),
         })?;
         Ok(store)
     }

@@ -33,7 +33,7 @@ use crate::error::StoreError;
 use crate::file::watch;
 use crate::file::{Notice, Watch};
 use crate::file_store::FileStore;
-use crate::log::LogRecord;
+use crate::log::{FIRST, LogRecord};
 
 use queue::Queue;
 
@@ -74,7 +74,7 @@ impl Store {
     ) -> Result<Self, StoreError> {
         let settings = DatabaseSettings { address: address.clone(), name: name.to_owned() };
         let text = new_document(&settings.path(), state)?;
-        let log = log_entry_text(&settings.path(), log, state.board.revision)?;
+        let log = log_entry_text(&settings.path(), log, FIRST)?;
         let board = NewBoard { text: &text, state, log: &log };
         let backend = installed_client()?.create(root, settings.clone(), board)?;
         write_settings(root, &settings)?;

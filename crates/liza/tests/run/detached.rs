@@ -145,6 +145,8 @@ fn a_rehearsal_plays_in_a_copy_and_leaves_no_trace() {
     assert_eq!(project.git_at(&copy, &["remote"]), "");
     let board = fs::read_to_string(copy.join(".liza/state.yaml")).unwrap();
     assert!(!board.contains("escalation_webhook") && !board.contains("remote:"), "{board}");
+    let verified = project.run(project.program().arg("-C").arg(&copy).args(["verify", "--json"]));
+    assert_eq!(verified.result()["contradictions"], serde_json::json!([]), "{verified:#?}");
     // A demo is a copy itself.
     let again = project.run(project.program().arg("-C").arg(&copy).args(words));
     assert!(again.ok().contains("goal-1 is COMPLETED"), "{again:#?}");
