@@ -266,7 +266,7 @@ impl Recovery<'_, '_> {
     fn repair_worktrees(&mut self, integration: &Branch) -> Result<(), EngineError> {
         let (state, folder) = (self.engine.snapshot()?, self.engine.project().folder());
         let mut existing = self.engine.repo()?.inventory()?;
-        self.restore_settings(&state.board, &existing);
+        self.restore_settings(&existing)?;
         let wants = |task: &TaskId| state.board.body(task).is_ok_and(wants_worktree);
         // With a remote, the worktree of a task is on its coder's machine only.
         let is_here = |task: &TaskId| wants(task) && works_here(folder, &state.board, task);
@@ -301,23 +301,25 @@ impl Recovery<'_, '_> {
         Ok(())
     }
 
-    /// Writes the settings of git in worktrees that nobody holds as they were made: who was killed could not do it.
-    fn restore_settings(&self, board: &Board, existing: &BTreeMap<TaskId, TaskArtifacts>) {
-        let holder = |task| board.agents.ready()?.get(&board.body(task).ok()?.record().assigned_to?);
-        let is_held = |task| holder(task).is_some_and(|entry| entry.holds(now()));
-        let healthy = existing.iter().filter(|(_, found)| found.folder == FolderState::Healthy);
-        for (task, _) in healthy.filter(|(task, _)| !is_held(task)) {
-            let _ = self.engine.repo().map(|repo| repo.restore_settings(task));
+    /// Writes the settings of git in worktrees without a holder as they were made: who was killed could not do it.
+    fn restore_settings(&self, existing: &BTreeMap<TaskId, TaskArtifacts>) -> Result<(), EngineError> {
+        for (task, _) in existing.iter().filter(|(_, found)| found.folder == FolderState::Healthy) {
+            let Some(_lock) = try_lock_task(self.engine.project(), task)? else { continue };
+            let board = self.engine.read(&[task])?;
+            let holder = || board.agents.ready()?.get(&board.body(task).ok()?.record().assigned_to?);
+            if !holder().is_some_and(|entry| entry.holds(now())) {
+                let _ = self.engine.repo()?.restore_settings(task);
+            }
         }
+        Ok(())
     }
 
     /// Deletes checkouts of reviews that have ended; that is no crash, so only a failure is reported.
     fn remove_reviews(&mut self) -> Result<(), EngineError> {
-        let repo = self.engine.repo()?;
+        let (repo, state) = (self.engine.repo()?, self.engine.snapshot()?);
         let is_open = |board: &Board, task: &TaskId| {
             board.summary(task).is_some_and(|summary| summary.reviewing_by.is_some())
         };
-        let state = self.engine.snapshot()?;
         for task in repo.reviews().into_iter().filter(|task| !is_open(&state.board, task)) {
             let Some(_lock) = try_lock_task(self.engine.project(), &task)? else { continue };
             if is_open(&self.engine.read(&[&task])?, &task) {

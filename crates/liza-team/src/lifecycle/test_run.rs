@@ -229,14 +229,12 @@ impl<'p> TestRun<'p> {
         {
             return Ok(copy);
         }
-        if start == Start::BuildPlace {
-            let mut copy = JudgedCopy::at_build_place(project, config, commit, &caches)?;
-            set_up(&copy)?;
-            copy.mark(project.repo()?, commit);
-            return Ok(copy);
-        }
-        let copy = JudgedCopy::new(project.repo()?, commit)?;
+        let mut copy = match start {
+            Start::BuildPlace => JudgedCopy::at_build_place(project, config, commit, &caches)?,
+            Start::OwnPlace | Start::HeadBuild => JudgedCopy::new(project.repo()?, commit)?,
+        };
         set_up(&copy)?;
+        copy.mark(project.repo()?, commit);
         Ok(copy)
     }
 
