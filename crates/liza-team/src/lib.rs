@@ -9,7 +9,6 @@ pub mod engine;
 pub mod lifecycle;
 pub mod observe;
 pub mod project;
-pub mod report;
 pub mod run;
 pub mod session;
 pub mod supervisor;

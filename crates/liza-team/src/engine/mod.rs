@@ -24,8 +24,8 @@ use liza_sandbox::confine::remove_check_caches;
 use liza_store::{Call, Host, Notice, Outcome};
 
 use crate::project::{Project, now};
-use crate::report::summary;
 use crate::session::conversations::conversations_of;
+use liza_report::summary;
 
 pub use error::EngineError;
 pub use exchange::{Exchange, Published, TaskSender, failed_since, remote_problem};
@@ -182,7 +182,7 @@ impl<'p> Engine<'p> {
     /// Ignores errors: the checkpoint counts without a summary, and `liza checkpoint` reports the reason.
     fn write_summary(&self) {
         if let Ok(state) = self.project.state() {
-            let _ = summary::write(self.project, &state, self.now());
+            let _ = summary::write(self.project.store(), &state, self.now());
         }
     }
 

@@ -9,7 +9,7 @@ use liza_host::durable::{self, replace_private_file};
 use liza_host::secrets::Masker;
 
 use crate::project::Project;
-use crate::report::markdown_line;
+use liza_report::markdown_line;
 
 use super::alert_files::archive;
 

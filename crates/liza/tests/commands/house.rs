@@ -19,7 +19,7 @@ const LOOSE_FILES: usize = 5;
 const UNSAFE: &str = "liza-sandbox";
 
 /// The crates of Liza that a crate may use, for those whose rule depends on it.
-const DOORS: [(&str, &[&str]); 14] = [
+const DOORS: [(&str, &[&str]); 15] = [
     ("liza-ids", &[]),
     ("liza-receipts", &["liza-ids"]),
     ("liza-host", &["liza-ids"]),
@@ -30,6 +30,7 @@ const DOORS: [(&str, &[&str]); 14] = [
     ("liza-sandbox", &["liza-host", "liza-ids"]),
     ("liza-git", &["liza-host", "liza-ids", "liza-sandbox"]),
     ("liza-agents", &["liza-core", "liza-host", "liza-ids", "liza-rehearsal", "liza-sandbox"]),
+    ("liza-report", &["liza-core", "liza-host", "liza-store"]),
     ("liza-trial", &["liza-core", "liza-ids"]),
     ("liza-drill", &["liza-core", "liza-git", "liza-host", "liza-sandbox", "liza-store", "liza-team"]),
     ("liza-tui", &["liza-core", "liza-host", "liza-status"]),

@@ -2,7 +2,7 @@
 
 use liza_core::model::{Metrics, Sprint, SprintStatus};
 use liza_host::secrets::Masker;
-use liza_team::report::retro::render;
+use liza_report::retro::render;
 
 use crate::boards::{ago, empty, full, now, sprint};
 

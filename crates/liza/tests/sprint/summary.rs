@@ -2,8 +2,8 @@
 
 use liza_core::model::{EventName, State, Status};
 use liza_host::secrets::Masker;
+use liza_report::summary::{digest, render};
 use liza_store::LogRecord;
-use liza_team::report::summary::{digest, render};
 
 use crate::boards::{add, empty, event, full, large, log, now};
 

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use liza_core::model::State;
 use liza_core::protocol::{Checkpoint, CheckpointCause};
+use liza_report::summary::{self, digest};
 use liza_team::project::now;
-use liza_team::report::summary::{self, digest};
 use serde_json::json;
 
 use crate::cli::context::Context;
@@ -32,7 +32,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let command = Checkpoint { cause: CheckpointCause::Human };
     let done = context.execute(&project, command)?;
     let state = project.store().snapshot()?;
-    let (digest, summary) = (digest(&state), summary::write(&project, &state, now()));
+    let (digest, summary) = (digest(&state), summary::write(project.store(), &state, now()));
     let mut lines = vec![match done.reply.changed {
         false => "already at a checkpoint; the summary is updated".to_owned(),
         true => began(&state),

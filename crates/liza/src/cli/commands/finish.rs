@@ -3,11 +3,11 @@
 use liza_core::model::{GoalStatus, State, Status, TaskRecord};
 use liza_core::text::count;
 use liza_git::{Branch, BranchError, MergeError, Remote};
+use liza_report::markdown_line;
 use liza_team::engine::Engine;
 use liza_team::lifecycle::{FinishOutcome, GoalResult, goal_result, merge_into_main, publish, record_taken};
 use liza_team::observe::last_run::last_run;
 use liza_team::project::Project;
-use liza_team::report::markdown_line;
 use serde_json::json;
 
 use crate::cli::confirm::{ask, at_terminal};

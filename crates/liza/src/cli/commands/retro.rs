@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use liza_core::model::Section;
 use liza_core::protocol::WriteRetro;
 use liza_drill::{rates, read_records, table};
+use liza_report::{masker, retro};
 use liza_team::project::{Project, now};
-use liza_team::report::{masker, retro};
 use serde_json::json;
 
 use crate::cli::context::Context;
@@ -45,7 +45,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         Ok(records) => (table(&rates(&records)), to_json(&rates(&records))),
         Err(error) => (vec![format!("- The results cannot be read: {error}")], json!(null)),
     };
-    let page = retro::render(&state, retro::previous(&project, sprint).as_ref(), drills, &masker(), now());
+    let page =
+        retro::render(&state, retro::previous(project.store(), sprint).as_ref(), drills, &masker(), now());
     let page = page.trim_end().to_owned();
     if !args.write {
         let result = json!({"sprint": sprint.id, "text": page, "written": false, "drills": of_drills});

@@ -12,9 +12,7 @@ use liza_core::rules::metrics::sprint_metrics;
 use liza_core::text::{compact_number, count, one_line};
 use liza_host::durable::replace_private_file;
 use liza_host::secrets::Masker;
-use liza_store::LogRecord;
-
-use crate::project::Project;
+use liza_store::{LogRecord, Store};
 
 use super::burn_up::BurnUp;
 use super::checklist;
@@ -32,10 +30,10 @@ const FINISHED_MAX: usize = 30;
 const LIST_MAX: usize = 20;
 
 /// Replaces the page atomically; returns its path.
-pub fn write(project: &Project, state: &State, now: Timestamp) -> io::Result<PathBuf> {
-    let log = project.store().log_tail(LOG_TAIL).map_err(io::Error::other)?;
+pub fn write(store: &Store, state: &State, now: Timestamp) -> io::Result<PathBuf> {
+    let log = store.log_tail(LOG_TAIL).map_err(io::Error::other)?;
     let page = render(state, &log, &super::masker(), now);
-    let path = project.folder().join(FILE);
+    let path = store.folder().join(FILE);
     replace_private_file(&path, page.as_bytes())?;
     Ok(path)
 }

@@ -4,7 +4,7 @@
 use liza_host::secrets::Masker;
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::report::markdown_line;
+use crate::markdown_line;
 
 /// Shown in place of a missing value.
 pub(super) const NOTHING: &str = "–";

@@ -1,5 +1,7 @@
 //! The reports on a sprint: the summary at a checkpoint, the retrospective at the end. Pages are pure
-//! functions of the blackboard, the log and `now`; only `summary::write` writes a file.
+//! functions of the blackboard, the log and `now`; only `summary::write` writes a file. Knows neither git nor processes.
+
+#![forbid(unsafe_code)]
 
 mod burn_up;
 mod checklist;

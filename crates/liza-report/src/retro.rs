@@ -5,9 +5,7 @@ use liza_core::model::{EventName, Metrics, Seconds, Sprint, State, Status, Times
 use liza_core::rules::metrics::sprint_metrics;
 use liza_core::text::count;
 use liza_host::secrets::Masker;
-use liza_store::yaml;
-
-use crate::project::Project;
+use liza_store::{Store, yaml};
 
 use super::markdown::{Align, Escaper, NOTHING, section, table};
 use super::summary::{capped, merge_failure, of_sprint};
@@ -20,10 +18,10 @@ pub const FILLED: &str = "(Generated from the blackboard. To replace it: `liza r
 const LIST_MAX: usize = 12;
 const SLOWEST: usize = 5;
 
-pub fn previous(project: &Project, sprint: &Sprint) -> Option<Sprint> {
+pub fn previous(store: &Store, sprint: &Sprint) -> Option<Sprint> {
     let before = sprint.number().checked_sub(1)?;
     // The page is useful without it, so an unreadable archive is ignored.
-    let text = project.store().archived_sprint(&format!("sprint-{before}")).ok()??;
+    let text = store.archived_sprint(&format!("sprint-{before}")).ok()??;
     yaml::read(&text).ok()
 }
 
