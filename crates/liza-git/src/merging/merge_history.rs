@@ -1,7 +1,6 @@
 //! Reads the history: the task of each merge, from the lines at the end of its message, and the authors of
 //! commits. Anyone who can push can write such lines; [`Repo::is_merge_of`] checks them.
 
-use std::fs;
 use std::path::Path;
 
 use liza_ids::{AgentId, CommitAuthor, Digest, Sha, TaskId};
@@ -9,6 +8,7 @@ use liza_ids::{BranchMerge, BranchSteps};
 
 use crate::program::error::GitError;
 use crate::program::refs::Branch;
+use crate::program::refs_on_disk::ref_on_disk;
 use crate::program::repo::{Repo, sha};
 
 /// A commit on the first-parent line of a branch.
@@ -51,17 +51,7 @@ impl Repo {
 
     /// The head of a branch, read from its file or packed-refs without git; `None` if git keeps it elsewhere.
     pub fn head_on_disk(common_dir: &Path, branch: &Branch) -> Option<Sha> {
-        Self::ref_on_disk(common_dir, &branch.full())
-    }
-
-    /// A reference by its whole name, read in the same way.
-    pub(crate) fn ref_on_disk(common_dir: &Path, name: &str) -> Option<Sha> {
-        if let Ok(text) = fs::read_to_string(common_dir.join(name)) {
-            return sha(text.trim().as_bytes());
-        }
-        let packed = fs::read_to_string(common_dir.join("packed-refs")).ok()?;
-        let mut lines = packed.lines().filter_map(|line| line.split_once(' '));
-        sha(lines.find(|(_, packed)| *packed == name)?.0.as_bytes())
+        ref_on_disk(common_dir, &branch.full())
     }
 }
 
@@ -98,27 +88,4 @@ fn parse(entry: &str) -> Option<BranchStep> {
         .zip(value("Liza-Commit: ").and_then(|commit| commit.parse().ok()).filter(Sha::is_full));
     let statement = value("Liza-Statement: ").and_then(|digest| digest.parse().ok());
     Some(BranchStep { commit, before, merged, statement })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Covers: MM-12
-    #[test]
-    fn the_head_of_a_branch_is_read_from_its_file_or_the_packed_list() {
-        let folder = tempfile::tempdir().unwrap();
-        let branch: Branch = "integration".parse().unwrap();
-        let (one, two) = ("1".repeat(40), "2".repeat(40));
-        let head = || Repo::head_on_disk(folder.path(), &branch).map(|head| head.to_string());
-        assert_eq!(head(), None);
-        let packed = format!(
-            "# pack-refs with: peeled\n{two} refs/heads/integration-2\n{one} refs/heads/integration\n"
-        );
-        fs::write(folder.path().join("packed-refs"), packed).unwrap();
-        assert_eq!(head(), Some(one));
-        fs::create_dir_all(folder.path().join("refs/heads")).unwrap();
-        fs::write(folder.path().join("refs/heads/integration"), format!("{two}\n")).unwrap();
-        assert_eq!(head(), Some(two), "its own file is newer");
-    }
 }

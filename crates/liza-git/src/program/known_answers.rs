@@ -9,7 +9,7 @@ const KEPT_MAX: usize = 16 << 20;
 const ANSWER_MAX: usize = KEPT_MAX / 4;
 
 /// The most answers.
-const COUNT_MAX: usize = 256;
+const COUNT_MAX: usize = 2_048;
 
 #[derive(Debug, Default)]
 pub(crate) struct KnownAnswers(Mutex<VecDeque<Known>>);

@@ -15,6 +15,7 @@ pub(crate) mod pipes;
 pub(crate) mod program_changes;
 pub(crate) mod programs;
 pub(crate) mod refs;
+pub(crate) mod refs_on_disk;
 pub(crate) mod repo;
 pub(crate) mod room;
 pub(crate) mod version;

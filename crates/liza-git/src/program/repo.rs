@@ -6,7 +6,7 @@ use std::fs;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use liza_host::worktrees::{self, WORKTREES};
 use liza_ids::{Sha, TaskId};
@@ -36,6 +36,7 @@ pub struct Repo {
     rules: Arc<RoomRules>,
     known: Arc<KnownAnswers>,
     known_settings: Arc<KnownSettings>,
+    name: Arc<OnceLock<String>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,7 +76,8 @@ impl Repo {
         let rules = Arc::new(RoomRules::default());
         let (accepted, known) = (Arc::new(accepted), Arc::default());
         let known_settings = Arc::new(git.known_settings(&root, &git_dir, &common_dir));
-        Self { git: git.clone(), root, git_dir, common_dir, accepted, rules, known, known_settings }
+        let name = Arc::default();
+        Self { git: git.clone(), root, git_dir, common_dir, accepted, rules, known, known_settings, name }
     }
 
     /// Confines git on agents' files by these rules.
@@ -143,6 +145,11 @@ impl Repo {
     /// The answer to a question about objects, named by their whole hashes, that this process may have asked before.
     pub(crate) fn ask(&self, question: &GitCommand) -> Result<Vec<u8>, GitError> {
         question.read_known(&self.known)
+    }
+
+    /// The random name of the project, once this process has read it.
+    pub(crate) fn known_name(&self) -> &OnceLock<String> {
+        &self.name
     }
 
     /// It may be a link.

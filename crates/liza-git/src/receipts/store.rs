@@ -12,6 +12,7 @@ use liza_ids::{Digest, Sha};
 
 use crate::diff::objects::ObjectQuery;
 use crate::program::error::GitError;
+use crate::program::refs_on_disk::ref_on_disk;
 use crate::program::repo::{Repo, sha};
 
 pub const RECEIPTS: &str = "refs/liza/receipts";
@@ -39,11 +40,14 @@ enum NewFile<'a> {
 }
 
 impl Repo {
-    /// The random name of the project, chosen with its first receipt.
+    /// The random name of the project, chosen with its first receipt. Receipts are never removed, so a name remains one.
     pub fn project_name(&self) -> Result<String, GitError> {
+        if let Some(name) = self.known_name().get() {
+            return Ok(name.clone());
+        }
         for _ in 0..ATTEMPTS {
             if let Some(name) = self.project_names()?.into_iter().next() {
-                return Ok(name);
+                return Ok(self.known_name().get_or_init(|| name).clone());
             }
             let name = random_hex(NAME)
                 .map_err(|error| GitError::io("naming the project", self.common_dir(), error))?;
@@ -65,12 +69,12 @@ impl Repo {
 
     /// The last commit of the chain; `None` without receipts. Read without git, which would also take a branch of that name.
     pub fn receipts_tip(&self) -> Option<Sha> {
-        Self::ref_on_disk(self.common_dir(), RECEIPTS)
+        ref_on_disk(self.common_dir(), RECEIPTS)
     }
 
     /// The last commit of the remote's chain, as it was last seen here.
     pub fn remote_receipts(&self) -> Option<Sha> {
-        Self::ref_on_disk(self.common_dir(), REMOTE_RECEIPTS)
+        ref_on_disk(self.common_dir(), REMOTE_RECEIPTS)
     }
 
     /// The remote has no receipts any more.

@@ -7,14 +7,15 @@ use std::fs;
 use liza_ids::{Sha, TaskId};
 
 use crate::program::error::GitError;
-use crate::program::repo::{Repo, same_path, sha};
+use crate::program::refs_on_disk::refs_below;
+use crate::program::repo::{Repo, same_path};
 use crate::workspace::worktree::TaskArtifacts;
 
 impl Repo {
     /// The tasks of which a worktree, a folder or a branch exists.
     pub fn inventory(&self) -> Result<BTreeMap<TaskId, TaskArtifacts>, GitError> {
         let entries = self.worktrees()?;
-        let branches = self.task_branches()?;
+        let branches = self.task_branches();
         let folder = self.worktrees_folder();
         let named = |name: &std::ffi::OsStr| name.to_str().and_then(|name| name.parse::<TaskId>().ok());
         let mut tasks: Vec<TaskId> = branches.keys().cloned().collect();
@@ -30,14 +31,9 @@ impl Repo {
         Ok(tasks.into_iter().map(artifacts).collect())
     }
 
-    fn task_branches(&self) -> Result<BTreeMap<TaskId, Sha>, GitError> {
-        let format = "--format=%(objectname) %(refname:lstrip=3)";
-        let command = self.command("listing the branches of tasks");
-        let command = command.args(["for-each-ref", format, "refs/heads/task/"]);
-        let parse = |line: &str| {
-            let (commit, name) = line.split_once(' ')?;
-            Some((name.parse().ok()?, sha(commit.as_bytes())?))
-        };
-        Ok(command.read_text()?.lines().filter_map(parse).collect())
+    fn task_branches(&self) -> BTreeMap<TaskId, Sha> {
+        const FOLDER: &str = "refs/heads/task/";
+        let refs = refs_below(self.common_dir(), &[FOLDER]).into_iter();
+        refs.filter_map(|(name, commit)| Some((name.strip_prefix(FOLDER)?.parse().ok()?, commit))).collect()
     }
 }

@@ -19,6 +19,7 @@ use crate::program::error::GitError;
 use crate::program::leftovers::TemporaryFolder;
 use crate::program::programs::LocalSettings;
 use crate::program::refs::Branch;
+use crate::program::refs_on_disk::refs_below;
 use crate::program::repo::Repo;
 use crate::workspace::agent_repo::AgentRepo;
 use crate::workspace::giant_files::remove_giant_files;
@@ -133,7 +134,7 @@ impl Repo {
         fs::create_dir_all(git_dir.join("objects/pack")).map_err(io)?;
         let files = UntrustedFolder::open(&git_dir).map_err(io)?;
         self.write_git_folder(&files, new.commit)?;
-        let refs = self.checkout_refs(new.integration)?;
+        let refs = self.checkout_refs(new.integration);
         files.write(Path::new("packed-refs"), refs.as_bytes()).map_err(io)?;
         let head = match new.branch {
             Some(branch) => {
@@ -262,23 +263,15 @@ impl Repo {
     }
 
     /// The project's tags and remote branches, and copies of branches, as a packed list.
-    fn checkout_refs(&self, integration: Option<&Branch>) -> Result<String, GitError> {
+    fn checkout_refs(&self, integration: Option<&Branch>) -> String {
         let branch = integration.map(Branch::full);
         let branches = branch.as_deref().unwrap_or("refs/heads");
-        let command = self.command(ACTION).args(["for-each-ref", "--format=%(objectname) %(refname)"]);
-        let list = command.args(["refs/tags", "refs/remotes", branches]).read_text()?;
-        let mut lines = Vec::new();
-        for (commit, name) in list.lines().filter_map(|line| line.split_once(' ')) {
-            if branch.as_deref() == Some(name) {
-                lines.push((INTEGRATION, commit));
-            }
-            if !name.starts_with("refs/remotes/liza/") {
-                lines.push((name, commit));
-            }
-        }
-        lines.sort_unstable();
+        let mut refs = refs_below(self.common_dir(), &["refs/tags", "refs/remotes", branches]);
+        refs.retain(|name, _| !name.starts_with("refs/remotes/liza/"));
+        let integration = branch.and_then(|branch| refs.get(&branch).cloned());
+        refs.extend(integration.map(|head| (INTEGRATION.to_owned(), head)));
         let header = "# pack-refs with: sorted \n".to_owned();
-        Ok(lines.iter().fold(header, |text, (name, commit)| format!("{text}{commit} {name}\n")))
+        refs.iter().fold(header, |text, (name, commit)| format!("{text}{commit} {name}\n"))
     }
 
     /// True if a folder is a checkout that Liza made with its own repository.

@@ -5,18 +5,14 @@ use std::fs;
 use liza_ids::Sha;
 
 use crate::program::error::GitError;
-use crate::program::repo::{EXCLUDING, Repo, sha};
+use crate::program::refs_on_disk::refs_below;
+use crate::program::repo::{EXCLUDING, Repo};
 
 const PREFIX: &str = "refs/liza/";
 
 impl Repo {
-    pub fn own_refs(&self) -> Result<Vec<(String, Sha)>, GitError> {
-        let command = self.command("listing Liza's references");
-        let text = command.args(["for-each-ref", "--format=%(objectname) %(refname)", PREFIX]).read_text()?;
-        let parse = |line: &str| {
-            line.split_once(' ').and_then(|(id, name)| Some((name.to_owned(), sha(id.as_bytes())?)))
-        };
-        Ok(text.lines().filter_map(parse).collect())
+    pub fn own_refs(&self) -> Vec<(String, Sha)> {
+        refs_below(self.common_dir(), &[PREFIX]).into_iter().collect()
     }
 
     /// Deletes references that have not moved since.

@@ -10,7 +10,8 @@ use liza_ids::{Generation, Sha, TaskId, Worktree};
 
 use crate::program::error::GitError;
 use crate::program::refs::Branch;
-use crate::program::repo::{NO_COMMIT, Repo, sha};
+use crate::program::refs_on_disk::refs_below;
+use crate::program::repo::{NO_COMMIT, Repo};
 use crate::workspace::agent_repo::{AgentHead, AgentRepo};
 
 /// The folders of references that belong to one task's worktree.
@@ -101,7 +102,7 @@ impl Repo {
     fn take_once(&self, task: &TaskId, generation: Generation, agent: &AgentRepo) -> Result<Sha, GitError> {
         let head = agent.head()?;
         let name = work_ref(task, generation);
-        let refs = self.task_refs(task)?;
+        let refs = self.task_refs(task);
         let branch = refs.branch(task);
         if refs.get(&name) != Some(&head.commit) && branch != Some(&head.commit) {
             self.quarantine(agent, &head.commit)?
@@ -157,16 +158,11 @@ impl Repo {
         command.args(["update-ref", "--", &keep_ref(task, commit), commit.as_str()]).check()
     }
 
-    pub(crate) fn task_refs(&self, task: &TaskId) -> Result<TaskRefs, GitError> {
+    pub(crate) fn task_refs(&self, task: &TaskId) -> TaskRefs {
         let folders = FOLDERS.map(|folder| format!("{folder}/{task}"));
-        let command = self.command(format!("listing the references of {task}"));
-        let command = command.args(["for-each-ref", "--format=%(objectname) %(refname)"]);
-        let list = command.args(folders).arg(Branch::of(task).full()).read_text()?;
-        let parse = |line: &str| {
-            let (commit, name) = line.split_once(' ')?;
-            Some((name.to_owned(), sha(commit.as_bytes())?))
-        };
-        Ok(TaskRefs(list.lines().filter_map(parse).collect()))
+        let branch = Branch::of(task).full();
+        let names: Vec<&str> = folders.iter().chain([&branch]).map(String::as_str).collect();
+        TaskRefs(refs_below(self.common_dir(), &names))
     }
 
     /// Deletes the references of a worktree that is gone, unless one of them has moved since they were read:

@@ -307,7 +307,7 @@ impl Repo {
     }
 
     fn find_artifacts(&self, task: &TaskId) -> Result<(TaskArtifacts, TaskRefs), GitError> {
-        let (entries, refs) = (self.worktrees()?, self.task_refs(task)?);
+        let (entries, refs) = (self.worktrees()?, self.task_refs(task));
         Ok((self.artifacts_among(task, &entries, refs.branch(task).cloned()), refs))
     }
 

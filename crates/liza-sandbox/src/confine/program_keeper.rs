@@ -73,7 +73,9 @@ pub fn run_kept(
     let (mut command, mut keeper) = keeper_command(&kept.wrapper, liza)?;
     let [output, errors] = kept.streams;
     command.current_dir("/").env_clear().envs(kept.environment).stdout(output).stderr(errors);
-    let family = ScopedFamily::spawn(&mut command)?;
+    // A runner in front of the keeper may end before it.
+    let start = if kept.wrapper.is_empty() { ScopedFamily::of_keeper } else { ScopedFamily::spawn };
+    let family = start(&mut command)?;
     // It holds an end of the connection, and the streams.
     drop(command);
     keeper.start(order)?;

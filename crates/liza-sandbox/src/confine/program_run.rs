@@ -73,7 +73,8 @@ impl ProgramRun<'_> {
         let (stdout, stderr) = log.writers()?;
         command.stdout(stdout).stderr(stderr);
         let deadline = Instant::now() + self.limit;
-        let started = ScopedFamily::spawn(&mut command);
+        let start = if order.is_some() { ScopedFamily::of_keeper } else { ScopedFamily::spawn };
+        let started = start(&mut command);
         // It holds write ends of the pipe; the output ends when all of them are closed.
         drop(command);
         let family = match started {

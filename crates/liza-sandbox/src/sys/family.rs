@@ -186,6 +186,8 @@ impl ProcessFamily {
 pub struct ScopedFamily {
     child: Child,
     family: ProcessFamily,
+    /// The child is a keeper: it exits with a code only when nothing of its family is left.
+    has_keeper: bool,
 }
 
 impl ScopedFamily {
@@ -196,7 +198,15 @@ impl ScopedFamily {
         let child = command.process_group(0).env(MARK, &mark).spawn()?;
         let root = child.id();
         let leader = pid(root).ok_or(io::ErrorKind::InvalidData)?;
-        Ok(Self { child, family: ProcessFamily { leader, mark, root, own_group: true } })
+        let family = ProcessFamily { leader, mark, root, own_group: true };
+        Ok(Self { child, family, has_keeper: false })
+    }
+
+    /// The same for a child that adopts every orphan of its family, and ends after the last of them.
+    pub(crate) fn of_keeper(command: &mut Command) -> io::Result<Self> {
+        let mut family = Self::spawn(command)?;
+        family.has_keeper = system::ADOPTS_ORPHANS;
+        Ok(family)
     }
 
     /// Waits until the child ends or the deadline passes (`None`), then kills the rest of the family.
@@ -220,8 +230,17 @@ impl ScopedFamily {
         if !matches!(status, Ok(Some(_))) {
             let _ = wait_until(&mut self.child, Instant::now() + KEEPER_LIMIT);
         }
-        self.end();
+        if !self.is_over() {
+            self.end();
+        }
         status
+    }
+
+    /// True if a keeper has ended by itself. A look at every process of the machine, which the search for a family takes,
+    /// costs more than most programs that are run here. A keeper that was killed could end nothing.
+    fn is_over(&mut self) -> bool {
+        self.has_keeper
+            && self.child.try_wait().is_ok_and(|status| status.is_some_and(|status| status.code().is_some()))
     }
 
     fn end(&mut self) {

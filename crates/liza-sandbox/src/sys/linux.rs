@@ -65,9 +65,11 @@ pub(super) fn is_in_use(file: &Path, folders: &[&Path]) -> Option<bool> {
 }
 
 /// Adopts orphans of our descendants, so that waiting for children means waiting for all of them.
-pub(super) fn adopt_orphans() -> bool {
-    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_ok()
+pub(super) fn adopt_orphans() {
+    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
 }
+
+pub(super) const ADOPTS_ORPHANS: bool = true;
 
 /// A copy of a file in memory, which nothing can change.
 pub(crate) fn sealed_copy(mut file: fs::File) -> io::Result<fs::File> {

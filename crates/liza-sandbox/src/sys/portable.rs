@@ -64,9 +64,9 @@ pub(super) fn is_in_use(_file: &Path, _folders: &[&Path]) -> Option<bool> {
 }
 
 /// The first process adopts orphans here; the process group has to be enough.
-pub(crate) fn adopt_orphans() -> bool {
-    false
-}
+pub(crate) fn adopt_orphans() {}
+
+pub(super) const ADOPTS_ORPHANS: bool = false;
 
 pub(super) fn hide_memory() {}
 

@@ -62,7 +62,7 @@ pub fn plan_removal(project: &Project) -> Result<Removal, EngineError> {
         worktrees: worktrees_folder(project.root()),
         tasks,
         unreadable,
-        references: repo.own_refs()?.len(),
+        references: repo.own_refs().len(),
         remote,
         kept_integration: tip.is_some().then(|| integration.clone()).filter(|_| !is_merged),
         merged_integration: tip.filter(|_| is_merged).map(|tip| (integration.clone(), tip)),
@@ -95,7 +95,7 @@ pub fn carry_out_removal(project: &Project, plan: &Removal) -> Result<Vec<Rescue
         repo.delete_branch(branch, tip)?;
     }
     repo.remove_leftovers();
-    repo.delete_refs(&repo.own_refs()?)?;
+    repo.delete_refs(&repo.own_refs())?;
     // Not empty if a person put something there.
     let _ = fs::remove_dir(&plan.worktrees);
     keep_inside(project.root()).map_err(EngineError::io("remove", &plan.worktrees))?;

@@ -165,10 +165,11 @@ fn merge(engine: &Engine<'_>, task: &TaskId, without_validation: bool) -> Result
         }
         recorded => recorded?,
     };
+    drop(lock);
+    // Nothing but time depends on it, so the next merge does not wait for it.
     if let Some(built) = job.built.take().filter(|_| on_branch.moved.is_some()) {
         built.keep(engine.repo()?, &head_builds(engine.project()), &on_branch.merge_commit);
     }
-    drop(lock);
     finish(engine, recorded)
 }
 

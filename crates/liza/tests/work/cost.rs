@@ -66,5 +66,23 @@ fn a_command_adds_few_processes_to_a_review_and_asks_git_for_no_object_twice() {
         verdict(&project, task, &["APPROVED"]).ok();
     }
     let [_, without, with] = costs.as_slice() else { panic!("{costs:?}") };
-    assert!(with - without <= 11, "{costs:?}");
+    assert!(with - without <= 8, "{costs:?}");
+}
+
+/// The environment of every process of the machine was read several times for each command that was run.
+///
+/// Covers: JU-10
+#[test]
+#[cfg(target_os = "linux")]
+fn needs_strace_a_command_that_ends_by_itself_is_not_searched_for_among_all_processes() {
+    let project = team();
+    project.set_config("validation", "[\"true\"]");
+    submitted(&project, "one");
+    let trace = project.home().join("trace");
+    let mut strace = project.command("strace");
+    strace.args(["-f", "-qq", "-e", "trace=execve,openat", "-o"]).arg(&trace);
+    project.run(strace.arg(env!("CARGO_BIN_EXE_liza")).args(["claim-review", "one", "code-reviewer-1"])).ok();
+    let calls = fs::read_to_string(trace).unwrap();
+    assert!(calls.lines().any(|call| call.contains("execve(") && call.contains("/bin/sh")), "it was run");
+    assert_eq!(calls.lines().filter(|call| call.contains("/environ\"")).count(), 0);
 }
