@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::model::{
     AgentId, AgentRecord, Board, HumanNote, Role, State, Status, TaskId, TaskSummary, Timestamp,
 };
+use crate::rules::sprint::with_replacements;
 
 /// The notes for a session of this agent, oldest first: those for all agents and for its task; a planner
 /// reads those for every open task.
@@ -25,18 +26,30 @@ pub fn unread<'s>(state: &'s State, agent: AgentId, task: Option<&TaskId>) -> Ve
 }
 
 fn after<'s>(state: &'s State, read: usize, agent: AgentId, task: Option<&TaskId>) -> Vec<&'s HumanNote> {
-    let is_open = |id: &TaskId| state.board.status(id).is_some_and(|status| !status.is_terminal());
     let is_meant = |note: &&HumanNote| match (&note.to, agent.role()) {
         (None, _) => true,
-        (Some(to), Role::Planner) => is_open(to),
-        (Some(to), Role::Coder | Role::CodeReviewer) => Some(to) == task,
+        (Some(to), Role::Planner) => !open_heirs(&state.board, to).is_empty(),
+        (Some(to), Role::Coder | Role::CodeReviewer) => {
+            task.is_some_and(|task| reaches(&state.board, to, task))
+        }
     };
     state.journal.human_notes.iter().skip(read).filter(is_meant).collect()
 }
 
+/// True if a note for `to` is for this task: it is the task, or the task replaces it.
+pub fn reaches(board: &Board, to: &TaskId, task: &TaskId) -> bool {
+    to == task || with_replacements(board, [to]).contains(task)
+}
+
+/// The open tasks that a note for this one is for.
+fn open_heirs(board: &Board, to: &TaskId) -> Vec<TaskId> {
+    let is_open = |id: &TaskId| board.status(id).is_some_and(|status| !status.is_terminal());
+    with_replacements(board, [to]).into_iter().filter(is_open).collect()
+}
+
 /// The agents that have read the note at this place of the list, in the order of their names.
 pub fn read_by(state: &State, place: usize, to: Option<&TaskId>) -> Vec<AgentId> {
-    let tasks = state.bodies().filter(|(id, _)| to.is_none_or(|to| to == *id));
+    let tasks = state.bodies().filter(|(id, _)| to.is_none_or(|to| reaches(&state.board, to, id)));
     let tasks = tasks.filter_map(|(_, body)| body.record().notes_read.as_ref());
     let all = tasks.chain(state.board.sprint.ready().map(|sprint| &sprint.notes_read)).flatten();
     let mut agents: Vec<AgentId> = all.filter(|(_, read)| place < **read).map(|(agent, _)| *agent).collect();
@@ -57,8 +70,27 @@ pub enum NoteReader {
     NextOf(Role),
 }
 
-/// The agents that read a new note next. No agent reads one for a task on which no session follows.
+/// The agents that read a new note next. No agent reads one for a task on which no session follows; one for a task that
+/// was replaced is read by those of its replacements.
 pub fn next_readers(board: &Board, to: Option<&TaskId>, now: Timestamp) -> Vec<NoteReader> {
+    let mut readers: Vec<NoteReader> = match to {
+        Some(to) => {
+            let heirs = open_heirs(board, to);
+            heirs.iter().flat_map(|task| readers_of(board, Some(task), now)).collect()
+        }
+        None => readers_of(board, None, now),
+    };
+    let mut seen = Vec::new();
+    readers.retain(|reader| {
+        !seen.contains(reader) && {
+            seen.push(*reader);
+            true
+        }
+    });
+    readers
+}
+
+fn readers_of(board: &Board, to: Option<&TaskId>, now: Timestamp) -> Vec<NoteReader> {
     let present = || board.agents.entries().filter(|(_, entry)| entry.holds(now));
     let reader = |(agent, entry): (&AgentId, &AgentRecord)| {
         let is_about = agent.role() == Role::Planner || to.is_none() || entry.current_task.as_ref() == to;

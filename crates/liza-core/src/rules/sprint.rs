@@ -8,10 +8,10 @@ use indexmap::IndexSet;
 
 use crate::model::{AgentRecord, AgentStatus, Board, Change, Sprint, Status, TaskId, Timestamp};
 
-/// The planned tasks and, where one was replaced, its replacements, to the end of the chain.
-pub fn planned_with_replacements(board: &Board, sprint: &Sprint) -> BTreeSet<TaskId> {
+/// These tasks and, where one was replaced, its replacements, to the end of the chain.
+pub fn with_replacements<'t>(board: &Board, tasks: impl IntoIterator<Item = &'t TaskId>) -> BTreeSet<TaskId> {
     let mut found = BTreeSet::new();
-    let mut open: Vec<TaskId> = sprint.scope.planned.clone();
+    let mut open: Vec<TaskId> = tasks.into_iter().cloned().collect();
     while let Some(task) = open.pop() {
         if found.insert(task.clone())
             && let Some(summary) = board.summary(&task)
@@ -22,23 +22,14 @@ pub fn planned_with_replacements(board: &Board, sprint: &Sprint) -> BTreeSet<Tas
     found
 }
 
+pub fn planned_with_replacements(board: &Board, sprint: &Sprint) -> BTreeSet<TaskId> {
+    with_replacements(board, &sprint.scope.planned)
+}
+
 /// True if the current sprint counts the task: it is planned, a stretch, or replaces one of them.
 pub fn belongs_to_running(board: &Board, sprint: &Sprint, task: &TaskId) -> bool {
-    let replaces = || {
-        let mut seen = BTreeSet::new();
-        let mut open: Vec<TaskId> =
-            sprint.scope.planned.iter().chain(&sprint.scope.stretch).cloned().collect();
-        while let Some(next) = open.pop() {
-            if next == *task {
-                return true;
-            }
-            if let Some(summary) = board.summary(&next).filter(|_| seen.insert(next.clone())) {
-                open.extend(summary.superseded_by.iter().cloned());
-            }
-        }
-        false
-    };
-    !sprint.status.is_terminal() && replaces()
+    let all = sprint.scope.planned.iter().chain(&sprint.scope.stretch);
+    !sprint.status.is_terminal() && with_replacements(board, all).contains(task)
 }
 
 /// True if the sprint has ended: it has planned tasks; all of them, their replacements and the injected ones

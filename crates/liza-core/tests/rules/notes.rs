@@ -371,9 +371,10 @@ fn the_answer_to_a_note_says_who_reads_it_when() {
     assert_eq!(of(Status::Unclaimed), [coding, reviewing, planner]);
     assert_eq!(of(Status::Blocked), [planner, coding, reviewing], "it wakes the planner");
     assert_eq!(of(Status::Rejected), [Next(coder(1)), reviewing, planner]);
-    for status in [Status::Approved, Status::Merged, Status::Superseded, Status::Abandoned] {
+    for status in [Status::Approved, Status::Merged, Status::Abandoned] {
         assert_eq!(of(status), [], "{status}");
     }
+    assert_eq!(of(Status::Superseded), [coding, reviewing, planner], "those of its replacement");
     let mut world = World::with_task(Status::Claimed);
     let all = readers(&world, None);
     assert!(all.contains(&InSession(coder(1))) && all.contains(&Next(coder(2))), "{all:?}");
@@ -417,6 +418,31 @@ fn a_note_is_unread_until_a_session_on_its_task_was_given_it() {
     assert_eq!(notes_for(&world.state, coder(1), Some(&u)).len(), 1);
     world.edit_record("t", |record| record.status = Some(Status::Merged));
     assert_eq!(notes_for(&world.state, planner(), None).len(), 1, "a planner needs none of ended tasks");
+}
+
+/// Covers: AX-23
+#[test]
+fn a_note_for_a_task_is_for_its_replacements() {
+    let mut world = World::with_task(Status::Blocked);
+    world.must(Actor::Human, note(Some("t")));
+    for (old, new) in [("t", "t-v2"), ("t-v2", "t-v3")] {
+        world.add(new, ready());
+        world.edit_record(old, |record| {
+            record.status = Some(Status::Superseded);
+            record.superseded_by = Some(vec![task(new)]);
+            record.rescope_reason = Some("another plan".to_owned());
+        });
+    }
+    let (t, last) = (task("t"), task("t-v3"));
+    assert_eq!(unread(&world.state, coder(1), Some(&last)).len(), 1);
+    assert_eq!(unread(&world.state, planner(), None).len(), 1);
+    let number = world.state.journal.human_notes.len();
+    let read = Command::from(ReadNotes { agent: coder(1), task: Some(last.clone()), number });
+    world.must(world.supervisor(coder(1)), read);
+    assert_eq!(read_by(&world.state, 0, Some(&t)), [coder(1)]);
+    let readers = next_readers(&world.state.board, Some(&t), world.now);
+    assert_eq!(readers, next_readers(&world.state.board, Some(&last), world.now));
+    assert!(!readers.is_empty());
 }
 
 /// Covers: RO-06

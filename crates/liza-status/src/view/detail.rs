@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use liza_core::model::{AgentId, Anomaly, Discovery, Handoff, HumanNote, State, TaskId, TaskRecord};
-use liza_core::rules::notes::read_by;
+use liza_core::rules::notes::{reaches, read_by};
 
 use super::task::TaskView;
 
@@ -61,7 +61,7 @@ pub fn task_detail<'a>(state: &'a State, task: &'a TaskView) -> Option<TaskDetai
             .human_notes
             .iter()
             .enumerate()
-            .filter(|(_, note)| note.to.is_none() || about(&note.to))
+            .filter(|(_, note)| note.to.as_ref().is_none_or(|to| reaches(board, to, id)))
             .map(|(place, note)| NoteDetail { note, read_by: read_by(state, place, note.to.as_ref()) })
             .collect(),
         handoff: board.handoff.ready().and_then(|handoff| handoff.get(id)),
