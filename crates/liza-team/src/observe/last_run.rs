@@ -11,14 +11,11 @@ use crate::project::Project;
 
 const FILE: &str = "last-run";
 
-/// A rehearsal is no reason to rehearse again.
+/// The program that plays in a copy unless a person says otherwise: the next command is about the same project.
 const REHEARSAL: &str = "rehearsal";
 
 /// Remembers the programs that were named: for all roles, the planner, the coders and the code reviewers.
 pub fn remember_run(project: &Project, named: [Option<&str>; 4]) {
-    if named.contains(&Some(REHEARSAL)) {
-        return;
-    }
     let write = || durable::replace_private_file(&project.folder().join(FILE), &serde_json::to_vec(&named)?);
     // Without it, the commands name no program.
     let _: io::Result<()> = write();
@@ -34,11 +31,12 @@ pub fn last_run(project: &Project) -> StartCommands {
     let options = ["--planner-cli", "--coder-cli", "--reviewer-cli"].into_iter().zip(own);
     let named = [("--cli", all)].into_iter().chain(options);
     let words = named.filter_map(|(option, name)| Some([option, name?])).flatten();
+    let in_place = own.into_iter().chain([all]).any(|name| name == Some(REHEARSAL)).then_some("--in-place");
     let agent = |(role, own): (Role, Option<&str>)| {
         let named = own.or(all).map(|name| ["--cli", name]);
         CommandLine::liza(["agent", role.id_prefix()].into_iter().chain(named.into_iter().flatten()))
     };
     let [planner, coder, reviewer] = own;
     let agents = [(Role::Planner, planner), (Role::Coder, coder), (Role::CodeReviewer, reviewer)].map(agent);
-    StartCommands { run: CommandLine::liza(["run"].into_iter().chain(words)), agents }
+    StartCommands { run: CommandLine::liza(["run"].into_iter().chain(words).chain(in_place)), agents }
 }

@@ -12,7 +12,7 @@ fn project() -> TestProject {
     project
 }
 
-/// Covers: UI-06
+/// Covers: UI-06, AX-31
 #[test]
 fn a_detached_team_finishes_the_goal_and_attach_shows_it() {
     let project = project();
@@ -24,6 +24,8 @@ fn a_detached_team_finishes_the_goal_and_attach_shows_it() {
     assert!(shown.contains("1 × Coder (rehearsal)"), "{shown}");
     assert!(shown.contains("goal COMPLETED · 2 tasks: 2 merged"), "{shown}");
     assert_eq!(project.snapshot().board.goal.ready().unwrap().status.to_string(), "COMPLETED");
+    let next = project.liza(&["goal", "new", "Say more"]).ok().to_owned();
+    assert!(next.contains("Start the team: liza run --cli rehearsal --in-place"), "{next}");
 }
 
 /// Covers: UI-06
