@@ -107,13 +107,23 @@ pub fn count(number: usize, noun: &str) -> String {
     }
 }
 
-/// A number in about three characters: 950, 3.4k, 12k, 3.4M.
+/// A number, rounded to about three digits, so that shown parts add up to their shown sum: 950, 3.4k, 12.8k, 196k, 3.4M.
 pub fn compact_number(number: u64) -> String {
+    let tenths = |unit: u64| {
+        let tenths = (number / (unit / 10)).saturating_add(u64::from(number % (unit / 10) >= unit / 20));
+        (tenths / 10, tenths % 10)
+    };
     match number {
         0..1_000 => number.to_string(),
-        1_000..10_000 => format!("{}.{}k", number / 1_000, number % 1_000 / 100),
-        10_000..1_000_000 => format!("{}k", number / 1_000),
-        1_000_000.. => format!("{}.{}M", number / 1_000_000, number % 1_000_000 / 100_000),
+        1_000..99_950 => match tenths(1_000) {
+            (whole @ 10.., 0) => format!("{whole}k"),
+            (whole, tenth) => format!("{whole}.{tenth}k"),
+        },
+        99_950..999_500 => format!("{}k", (number + 500) / 1_000),
+        999_500.. => {
+            let (whole, tenth) = tenths(1_000_000);
+            format!("{whole}.{tenth}M")
+        }
     }
 }
 
@@ -139,6 +149,14 @@ mod tests {
         assert!(rare.into_iter().all(is_unprintable) && !is_unprintable('\u{fffd}'));
         let plain = "lines\n\tand ☺\u{fe0f}, 👩\u{200d}🔧, می\u{200c}خواهم";
         assert_eq!(visible(plain), plain);
+    }
+
+    /// Covers: AX-22
+    #[test]
+    fn shown_parts_add_up_to_their_shown_sum() {
+        let shown = [999, 1_049, 12_000, 12_800, 25_600, 64_000, 99_950, 195_777, 999_500, 3_449_999];
+        let expected = ["999", "1.0k", "12k", "12.8k", "25.6k", "64k", "100k", "196k", "1.0M", "3.4M"];
+        assert_eq!(shown.map(compact_number), expected);
     }
 
     #[test]

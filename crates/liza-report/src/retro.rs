@@ -39,7 +39,7 @@ pub fn render(
     let mut lines = page.header();
     lines.extend(section("What went well", page.went_well()));
     lines.extend(section("What took longest", page.longest()));
-    lines.extend(section("What was rejected, and why", page.rejections()));
+    lines.extend(section("What was rejected or sent back, and why", page.rejections()));
     lines.extend(section("What was blocked or could not be merged", page.blocked()));
     lines.extend(section("What was abandoned or replaced", page.dropped()));
     lines.extend(section("Anomalies", page.anomalies()));
@@ -123,7 +123,9 @@ impl<'a> RetroPage<'a> {
         for task in &self.tasks {
             for event in task.events(EventName::Rejected) {
                 let reason = event.more.get("reason").map(ToString::to_string).unwrap_or_default();
-                lines.push(format!("- {}: {}", task.id, self.escaper.text(&reason, 200)));
+                // Not a verdict: no figure counts it as a rejection.
+                let by = if event.agent.as_deref() == Some("system") { " was sent back by Liza" } else { "" };
+                lines.push(format!("- {}{by}: {}", task.id, self.escaper.text(&reason, 200)));
             }
         }
         capped(lines, LIST_MAX)
@@ -249,7 +251,7 @@ impl<'a> RetroPage<'a> {
 type Figure = fn(&Metrics) -> Option<u32>;
 
 const COMPARED: [(&str, Figure); 8] = [
-    ("Tasks done", |metrics| Some(metrics.tasks_done)),
+    ("Tasks ended", |metrics| Some(metrics.tasks_done)),
     ("Iterations (claims)", |metrics| Some(metrics.iterations_total)),
     ("Submissions", |metrics| Some(metrics.task_submitted_for_review_count)),
     ("Approved", |metrics| Some(metrics.review_verdict_approvals)),

@@ -82,7 +82,7 @@ pub fn digest(state: &State) -> Vec<String> {
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         (!names.is_empty()).then(|| format!("{}{more}", names.join(", ")))
     };
-    let mut lines = vec![progress(&tasks, &metrics)];
+    let mut lines = vec![progress(&tasks)];
     lines.extend(named(Status::Blocked).map(|names| format!("blocked: {names}")));
     lines.extend(named(Status::IntegrationFailed).map(|names| format!("could not be merged: {names}")));
     let anomalies =
@@ -115,17 +115,21 @@ fn with_status<'t, 'a>(
     tasks.iter().filter(move |task| task.status == Some(status))
 }
 
-fn progress(tasks: &[SprintTask<'_>], metrics: &Metrics) -> String {
-    match tasks.iter().filter(|task| task.planned).count() {
-        0 => "no tasks are planned yet".to_owned(),
-        planned => format!(
-            "{} of {} done, {} in progress, {} blocked",
-            metrics.tasks_done,
-            count(planned, "planned task"),
-            metrics.tasks_in_progress,
-            metrics.tasks_blocked
-        ),
+/// The planned tasks: merged, as on every screen, and what became of the others.
+fn progress(tasks: &[SprintTask<'_>]) -> String {
+    let number = |status: Status| with_status(tasks, status).filter(|task| task.planned).count();
+    let (merged, replaced, abandoned) =
+        (number(Status::Merged), number(Status::Superseded), number(Status::Abandoned));
+    let all = tasks.iter().filter(|task| task.planned).count();
+    if all == 0 {
+        return "no tasks are planned yet".to_owned();
     }
+    let to_merge = all - replaced - abandoned;
+    let mut text = format!("{merged} of {} merged", count(to_merge, "planned task"));
+    for (number, what) in [(replaced, "replaced"), (abandoned, "abandoned")] {
+        text.push_str(&if number > 0 { format!(", {number} {what}") } else { String::new() });
+    }
+    text
 }
 
 fn rubber_stamp_warning(metrics: &Metrics) -> String {
@@ -187,7 +191,7 @@ impl SummaryPage<'_> {
         lines.push(format!("**Sprint** {}  ", facts.join(", ")));
         lines.push(format!("**Written** {} at revision {}", self.now, self.state.board.revision));
         lines.push(String::new());
-        lines.push(format!("{}.", capitalized(&progress(&self.tasks, &self.metrics))));
+        lines.push(format!("{}.", capitalized(&progress(&self.tasks))));
         lines
     }
 
@@ -196,7 +200,7 @@ impl SummaryPage<'_> {
         let percent = |rate: Option<u32>| rate.map_or(NOTHING.to_owned(), |rate| format!("{rate} %"));
         let row = |name: &str, figure: String| vec![name.to_owned(), figure];
         let mut rows = vec![
-            row("Tasks done", metrics.tasks_done.to_string()),
+            row("Tasks ended", metrics.tasks_done.to_string()),
             row("In progress", metrics.tasks_in_progress.to_string()),
             row("Blocked", metrics.tasks_blocked.to_string()),
             row("Iterations (claims)", metrics.iterations_total.to_string()),

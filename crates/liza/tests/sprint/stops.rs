@@ -21,7 +21,7 @@ fn a_checkpoint_writes_the_file_and_the_summary() {
     project.add_task("core");
     let result = project.liza(&["checkpoint", "--json"]).result();
     assert_eq!((&result["sprint"], &result["changed"]), (&"CHECKPOINT".into(), &true.into()));
-    assert_eq!(result["digest"][0], "0 of 1 planned task done, 0 in progress, 0 blocked");
+    assert_eq!(result["digest"][0], "0 of 1 planned task merged");
     let path = project.root.join(".liza/sprint_summary.md");
     assert_eq!(result["summary"], path.to_str().unwrap());
     let since = project.read(".liza/CHECKPOINT");

@@ -22,7 +22,7 @@ pub(crate) fn figures(metrics: &Metrics) -> String {
     let percent = |rate: Option<u32>| rate.map_or("–".to_owned(), |rate| format!("{rate} %"));
     let counted = |number: u32, noun: &str| count(number as usize, noun);
     let mut text = format!(
-        "tasks     {} done, {} in progress, {} blocked\n\
+        "tasks     {} ended, {} in progress, {} blocked\n\
          work      {}, {}, {}\n\
          verdicts  {} approved, {} rejected, approval rate {}",
         metrics.tasks_done,
