@@ -434,7 +434,13 @@ impl World {
         if entry.current_task.as_ref() != Some(task) || !has_begun {
             return Err(NOTHING);
         }
-        let count = CountExit { task: task.clone(), agent, exit, last_words: None };
+        let count = CountExit {
+            task: task.clone(),
+            agent,
+            exit,
+            last_words: None,
+            pause: liza_core::model::Seconds(0),
+        };
         self.run(self.supervisor(agent), Command::from(count))
     }
 

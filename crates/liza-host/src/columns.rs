@@ -105,6 +105,16 @@ pub fn list(names: &[impl ToString]) -> String {
     names.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
+/// The parts in one line of that width: the last ones give way as a whole, before those that are kept.
+pub fn fitting_parts(mut parts: Vec<String>, kept: Option<&str>, columns: usize) -> String {
+    let line =
+        |parts: &[String]| parts.iter().map(String::as_str).chain(kept).collect::<Vec<_>>().join(" · ");
+    while width(&line(&parts)) > columns && parts.len() > 1 {
+        parts.pop();
+    }
+    line(&parts)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -301,13 +301,15 @@ impl Next {
     }
 
     /// The time at which the planner looks at it, in words.
-    pub(crate) fn look_time(&self) -> &'static str {
-        match self.behind.first() {
+    pub(crate) fn look_time(&self) -> String {
+        let when = match self.behind.first() {
+            Some(Behind::Pause(retry)) => return retry.again(),
             Some(Behind::Resume) => "after liza resume",
             Some(Behind::Programs) => "when its program can be used again",
             Some(Behind::OtherDecisions) => "next",
             _ => "now",
-        }
+        };
+        when.to_owned()
     }
 }
 

@@ -5,7 +5,8 @@
 use crate::forecast::{AFTER_RESUME, Behind, What, progress};
 use crate::task_words::plain;
 use crate::view::{
-    AgentView, HeldView, LeaseView, Liveness, SprintView, TaskPhase, TaskView, UnmetDependency, View,
+    AgentView, HeldView, LeaseView, Liveness, Progress, SprintView, TaskPhase, TaskView, UnmetDependency,
+    View,
 };
 use liza_core::model::{AgentStatus, GoalStatus, Role, Seconds, Status, TaskId, Usage};
 use liza_core::rules::impact::APPROVALS;
@@ -38,14 +39,7 @@ pub fn sprint_facts(sprint: &SprintView) -> Vec<String> {
         0 if progress.total == 0 => vec!["nothing is planned yet".to_owned()],
         total => vec![format!("{} of {total} merged", progress.merged)],
     };
-    let some = |n: usize, what: &str| (n > 0).then(|| format!("{n} {what}"));
-    facts.extend(some(progress.in_progress.saturating_sub(progress.stopped), "in progress"));
-    facts.extend(some(progress.stopped, "stopped"));
-    facts.extend(some(progress.blocked, "blocked"));
-    facts.extend(some(progress.waiting, "to do"));
-    facts.extend(some(progress.replaced, "replaced"));
-    facts.extend(some(progress.abandoned, "abandoned"));
-    facts.extend(some(progress.with_goal, "dropped with the goal"));
+    facts.extend(not_merged(progress));
     match sprint.deadline_left {
         _ if sprint.goal_is_open => facts.push("goal not judged yet".to_owned()),
         _ if sprint.status.is_terminal() => facts.push(sprint.status.to_string()),
@@ -55,6 +49,19 @@ pub fn sprint_facts(sprint: &SprintView) -> Vec<String> {
     }
     facts.extend(sprint.usage.as_ref().and_then(Usage::in_words));
     facts
+}
+
+/// The numbers of planned tasks that are not merged: the open ones by the headings of the board, then the others.
+pub fn not_merged(progress: &Progress) -> Vec<String> {
+    let open = PHASES.map(|(phase, heading)| (progress.in_phases(&[phase]), heading.to_lowercase()));
+    let ended = [
+        (progress.replaced, "replaced"),
+        (progress.abandoned, "abandoned"),
+        (progress.with_goal, "dropped with the goal"),
+    ];
+    let ended = ended.map(|(number, what)| (number, what.to_owned()));
+    let some = open.into_iter().chain(ended).filter(|(number, _)| *number > 0);
+    some.map(|(number, what)| format!("{number} {what}")).collect()
 }
 
 /// The use of the budgets: those of the sprint and the day, and of tasks that have used much.
@@ -242,8 +249,11 @@ pub fn agent_facts(agent: &AgentView) -> Vec<String> {
     facts
 }
 
-/// The action of its session, or the failure of its last one.
+/// The action of its session, or the failure of its last one; nothing while Liza validates before the session.
 pub fn agent_activity(agent: &AgentView) -> Option<String> {
+    if agent.next.what == What::Validate {
+        return None;
+    }
     let failed = || agent.last_session.as_ref().filter(|last| last.failed).map(|last| last.result.clone());
     if agent.is_in_session() { agent.last_action.clone() } else { failed() }
 }
@@ -351,7 +361,8 @@ pub fn approvals_in_words(task: &TaskView) -> Option<String> {
 
 /// The numbers of ended tasks, by their end.
 pub fn ended_counts(view: &View) -> Vec<String> {
-    let number = |status: Status| view.tasks.iter().filter(|task| task.status == Some(status)).count();
+    let ended = || view.tasks.iter().filter(|task| task.phase == TaskPhase::Ended);
+    let number = |status: Status| ended().filter(|task| task.status == Some(status)).count();
     let counts = [
         (number(Status::Merged), "merged"),
         (number(Status::Superseded), "replaced"),

@@ -99,6 +99,7 @@ fn finish(record: &mut TaskRecord, status: Status) {
         record.superseded_by = Some(vec![task("other")]);
         record.rescope_reason = Some("too broad".to_owned());
     }
+    record.merge_commit = (status == Status::Merged).then(|| sha(WORK));
 }
 
 fn work_fields(record: &mut TaskRecord, status: Status) {

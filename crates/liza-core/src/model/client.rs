@@ -214,4 +214,7 @@ pub struct SessionSummary {
     pub failed: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<FaultKind>,
+    /// The time of the next try, after a session without a result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again: Option<Timestamp>,
 }

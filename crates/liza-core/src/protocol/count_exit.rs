@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use crate::model::{AgentId, LogAction, ModelEnd, PlannerExits, Refusal, Role, Section, Task, TaskId};
+use crate::model::{
+    AgentId, LogAction, ModelEnd, PlannerExits, Refusal, Role, Seconds, Section, Task, TaskId,
+};
 use crate::rules::session_budget::SessionBudget;
 use crate::text;
 
@@ -21,6 +23,8 @@ pub struct CountExit {
     pub exit: UnproductiveExit,
     /// The reason it ended, or the last lines that it printed.
     pub last_words: Option<String>,
+    /// The wait of its supervisor before the next try.
+    pub pause: Seconds,
 }
 
 /// Counts one planning session; a planner at the limit of crashes ends, and the human is asked.
@@ -33,6 +37,18 @@ pub struct CountPlannerExit {
     pub woken_because: Option<String>,
     /// The matters that it was started for.
     pub woken_for: Vec<String>,
+    /// The wait of its supervisor before the next try.
+    pub pause: Seconds,
+}
+
+/// Records the time of the next try, which screens name.
+fn put_off(tx: &mut Tx<'_>, agent: AgentId, pause: Seconds) -> Result<(), Refusal> {
+    let mut entry = tx.agent(agent)?;
+    if let Some(last) = &mut entry.last_session {
+        last.again = Some(tx.now + pause);
+        tx.put_agent(agent, entry);
+    }
+    Ok(())
 }
 
 /// Takes a session back from its budget, because its agent was not at fault.
@@ -85,6 +101,7 @@ impl Rule for CountExit {
             let now_with = format!("it is {}", task.status.name());
             return Err(Refusal::TaskLost { task: self.task.clone(), agent, now_with });
         }
+        put_off(tx, agent, self.pause)?;
         let config = tx.config()?;
         let (counter, limit, what) = match self.exit {
             UnproductiveExit::Crash => (&mut task.record.crashes, config.max_crashes, "crashed"),
@@ -155,6 +172,7 @@ impl Rule for CountPlannerExit {
 
     fn run(&self, tx: &mut Tx<'_>) -> Result<PlannerExitCounted, Refusal> {
         check_acts_for(tx, self.agent)?;
+        put_off(tx, self.agent, self.pause)?;
         let limit = tx.config()?.max_crashes;
         let exits = &mut tx.sprint()?.planner_exits;
         exits.count = if self.is_about_the_same(exits) { exits.count.saturating_add(1) } else { 1 };

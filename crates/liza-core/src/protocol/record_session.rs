@@ -151,6 +151,7 @@ impl RecordSession {
             result: line.to_owned(),
             failed: self.failed || self.fault.is_some() || self.refusal.is_some(),
             fault: self.fault.as_ref().map(|fault| fault.kind),
+            again: None,
         });
         tx.put_agent(self.agent, entry);
         Ok(())

@@ -1,8 +1,10 @@
 //! The condition for merging an APPROVED task: an approval of exactly its commit.
 //!
-//! A person can write the status into the file; that is no approval.
+//! A person can write APPROVED or MERGED into the file; that is neither an approval nor a merge.
 
-use crate::model::{AgentId, PriorWork, Role, Sha, Status, TaskBody, TaskId, TaskRecord, Worktree};
+use crate::model::{
+    AgentId, EventName, PriorWork, Role, Sha, Status, TaskBody, TaskId, TaskRecord, Worktree,
+};
 
 /// True if the last approval is of exactly the commit under review and not by the task's coder. A rejection after it
 /// takes it back.
@@ -16,16 +18,28 @@ pub fn has_approval(record: &TaskRecord) -> bool {
     record.review_commit.as_ref().and_then(is_valid).unwrap_or(false)
 }
 
-/// True if the task is APPROVED by its status alone: it is not merged before a person has decided.
+/// True if the task is APPROVED or MERGED by its status alone: a person has to decide. Each merge leaves its commit or
+/// its event, also in files of the original system.
 pub fn lacks_approval(record: &TaskRecord) -> bool {
-    record.status == Some(Status::Approved) && !has_approval(record)
+    match record.status {
+        Some(Status::Approved) => !has_approval(record),
+        Some(Status::Merged) => {
+            record.merge_commit.is_none() && record.last_event(EventName::Merged).is_none()
+        }
+        Some(_) | None => false,
+    }
 }
 
-/// The work of an APPROVED task whose record lacks only the commit or the coder: a person's verdict or block
-/// leads out of it. `None` if the record is complete, or lacks something else.
+/// The work of a task that is MERGED by its status alone, or of an APPROVED one whose record lacks only the commit or
+/// the coder: a person's verdict or block leads out of it. `None` if the record is complete, or lacks something else.
 pub fn incomplete_approval(id: &TaskId, body: &TaskBody) -> Option<PriorWork> {
     let record = body.record();
-    if body.status().is_ok() || record.status != Some(Status::Approved) || !body.faults().is_empty() {
+    let lacks_parts = match record.status {
+        Some(Status::Merged) => lacks_approval(record),
+        Some(Status::Approved) => body.status().is_err(),
+        Some(_) | None => false,
+    };
+    if !lacks_parts || !body.faults().is_empty() {
         return None;
     }
     let mut complete = record.clone();

@@ -26,16 +26,25 @@ impl Question {
     }
 }
 
-/// The questions about this goal, oldest first. Those about a task that has ended need no answer.
+/// The questions about this goal, oldest first. Those about a task that has ended need no answer, nor does one about a
+/// goal without a task, once the planner has planned it.
 pub fn questions(state: &State) -> Vec<Question> {
     let since = state.board.goal.ready().and_then(|goal| goal.created);
     let current = |anomaly: &&Anomaly| {
         let ended = |task: &TaskId| state.board.status(task).is_none_or(Status::is_terminal);
         is_question(anomaly)
             && since.is_none_or(|since| anomaly.timestamp >= since)
-            && !anomaly.task.as_ref().is_some_and(ended)
+            && !anomaly.task.as_ref().map_or_else(|| is_planned_since(state, anomaly.timestamp), ended)
     };
     state.journal.anomalies.iter().filter(current).map(|anomaly| question(state, anomaly)).collect()
+}
+
+/// True if there was no task then, and a planner has made some later.
+fn is_planned_since(state: &State, asked: Timestamp) -> bool {
+    let records = || state.bodies().map(|(_, body)| body.record());
+    state.board.archived.is_empty()
+        && records().all(|record| record.created.is_some_and(|created| created > asked))
+        && records().any(|record| record.past().by_planner)
 }
 
 pub fn open_questions(state: &State) -> Vec<Question> {

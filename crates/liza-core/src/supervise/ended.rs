@@ -134,8 +134,6 @@ pub fn after_session(state: &State, session: &EndedSession, end: SessionEnd) -> 
         (false, None) if clean => UnproductiveExit::Idle,
         (false, None) => UnproductiveExit::Crash,
     };
-    // The next session continues from the commits, within the budget of the task. A refusal may come again.
-    let record = if clean && session.has_commits && !refused { Vec::new() } else { count(session, exit) };
     let pause = match exit {
         UnproductiveExit::Crash => crash_pause(state, session),
         UnproductiveExit::Idle | UnproductiveExit::Refused | UnproductiveExit::ByModel(_) => {
@@ -145,6 +143,9 @@ pub fn after_session(state: &State, session: &EndedSession, end: SessionEnd) -> 
             }
         }
     };
+    // The next session continues from the commits, within the budget of the task. A refusal may come again.
+    let is_counted = !clean || !session.has_commits || refused;
+    let record = if is_counted { count(session, exit, pause) } else { Vec::new() };
     AfterSession { record, pause, progress: false }
 }
 
@@ -224,14 +225,14 @@ fn exits_so_far(state: &State, session: &EndedSession) -> u32 {
 }
 
 /// Counts a session without a result. A code reviewer loses the review as well.
-fn count(session: &EndedSession, exit: UnproductiveExit) -> Vec<Command> {
+fn count(session: &EndedSession, exit: UnproductiveExit, pause: Seconds) -> Vec<Command> {
     let (agent, last_words) = (session.agent, session.last_words.clone());
     let Some(task) = session.task.clone() else {
         let woken_because = (!session.triggers.is_empty()).then(|| in_words(&session.triggers));
         let woken_for = session.triggers.iter().map(Trigger::matter).collect();
-        return vec![CountPlannerExit { agent, last_words, woken_because, woken_for }.into()];
+        return vec![CountPlannerExit { agent, last_words, woken_because, woken_for, pause }.into()];
     };
-    vec![CountExit { task, agent, exit, last_words }.into()]
+    vec![CountExit { task, agent, exit, last_words, pause }.into()]
 }
 
 /// True if the session did its work: the agent no longer holds the task, handed off, recorded a decision of

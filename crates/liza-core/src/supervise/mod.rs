@@ -16,12 +16,13 @@ pub use running::{
 pub use work::{Backoffs, Work, WorkKind, WorkSubject};
 
 use crate::model::{
-    AgentId, ClientHold, GoalStatus, PlannerExits, Role, Seconds, Sprint, State, Status, StopFile, StopFiles,
-    Timestamp,
+    AgentId, AgentRecord, AgentStatus, ClientHold, GoalStatus, PlannerExits, Role, Seconds, Sprint, State,
+    Status, StopFile, StopFiles, Timestamp,
 };
 use crate::rules::clients::{ClientChoice, choose_client};
 use crate::rules::found_merges::FoundMerges;
 use crate::rules::session_budget::SessionBudget;
+use crate::rules::sessions::is_between_sessions;
 use crate::rules::spending::{Spending, used_up};
 use crate::rules::triggers::Trigger;
 
@@ -196,6 +197,31 @@ pub fn failed_planning(sprint: &Sprint, pending: &[Trigger]) -> u32 {
     let PlannerExits { count, woken_for, .. } = &sprint.planner_exits;
     let is_left = |trigger: &Trigger| woken_for.contains(&trigger.matter());
     if woken_for.is_empty() || pending.iter().any(is_left) { *count } else { 0 }
+}
+
+/// The try of an agent after sessions without a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NextTry {
+    pub failed: u32,
+    pub limit: u32,
+    /// The time that its supervisor has recorded.
+    pub at: Timestamp,
+}
+
+/// The next try of an agent whose last session failed; `None` if nothing is left to try, or the limit is reached.
+pub fn next_try(state: &State, agent: AgentId, entry: &AgentRecord, now: Timestamp) -> Option<NextTry> {
+    let at = entry.last_session.as_ref().filter(|last| last.failed)?.again?;
+    let failed = match (agent.role(), entry.status) {
+        (Role::Planner, AgentStatus::Waiting) => {
+            failed_planning(state.board.sprint.ready()?, &unseen_triggers(state, now))
+        }
+        (Role::Coder, _) if is_between_sessions(&state.board, agent, entry) => {
+            state.board.body(entry.current_task.as_ref()?).ok()?.record().crashes?
+        }
+        (Role::Planner | Role::Coder | Role::CodeReviewer, _) => return None,
+    };
+    let limit = state.board.config.ready()?.max_crashes;
+    (1..limit).contains(&failed).then_some(NextTry { failed, limit, at })
 }
 
 fn wait_or_stop(situation: &Situation<'_>) -> Step {

@@ -128,6 +128,7 @@ pub(crate) fn task_commands(actor: &Actor) -> Vec<Command> {
             agent: actor.agent().unwrap_or(coder),
             exit: UnproductiveExit::Crash,
             last_words: None,
+            pause: Seconds(0),
         }),
         Command::from(UnblockTask {
             task: t(),

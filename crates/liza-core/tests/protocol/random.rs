@@ -122,7 +122,13 @@ fn take(world: &mut World, step: &Step) {
             let exit = if odd { UnproductiveExit::Crash } else { UnproductiveExit::Idle };
             world.run(
                 world.supervisor(coder),
-                Command::from(CountExit { task: id, agent: coder, exit, last_words: None }),
+                Command::from(CountExit {
+                    task: id,
+                    agent: coder,
+                    exit,
+                    last_words: None,
+                    pause: Seconds(0),
+                }),
             )
         }
         _ if odd => world.run(Actor::Human, Command::from(ClearStaleReviewClaims)),

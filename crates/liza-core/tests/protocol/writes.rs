@@ -132,6 +132,7 @@ fn more_commands(actor: &Actor) -> Vec<Command> {
             last_words: Some(text()),
             woken_because: Some(text()),
             woken_for: vec![text()],
+            pause: liza_core::model::Seconds(0),
         }),
         Command::from(LogAnomaly {
             kind: AnomalyType::HypothesisExhaustion,

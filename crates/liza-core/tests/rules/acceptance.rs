@@ -9,6 +9,7 @@ use liza_core::protocol::{
     DismissDiscovery, Finalize, HandoffNotes, Heartbeat, LogAnomaly, NewTask, RecordSpecChange, Resume,
     SubmitVerdict, TaskEdit, UnblockTask, Verdict, WorktreeFacts, WriteHandoff,
 };
+use liza_core::rules::approvals::lacks_approval;
 use liza_core::rules::claimable::{claimable_for, reviewable_for};
 use liza_core::rules::questions::questions;
 use liza_core::rules::triggers::{TriggerKind, planner_triggers};
@@ -127,6 +128,29 @@ fn a_status_written_by_hand_is_not_an_approval_until_the_human_gives_one() {
         (Some("human"), Some(sha('a').as_str()))
     );
     world.merge("t");
+}
+
+/// Covers: AX-03
+#[test]
+fn a_merge_written_by_hand_is_none_and_a_verdict_leads_out_of_it() {
+    let by_hand = || {
+        let mut world = World::with_task(Status::ReadyForReview);
+        world.edit_record("t", |record| (record.status, record.worktree) = (Some(Status::Merged), None));
+        world
+    };
+    let mut world = by_hand();
+    assert!(lacks_approval(world.record("t")));
+    world.must(Actor::Human, human_verdict(Verdict::Rejected("no one has read it".to_owned())));
+    assert_eq!((world.status("t"), world.record("t").assigned_to), (Status::Rejected, Some(coder(1))));
+    let mut world = by_hand();
+    world.must(Actor::Human, human_verdict(Verdict::Approved(None)));
+    world.merge("t");
+    assert!(!lacks_approval(world.record("t")));
+    // The original system leaves the event alone, and some files only the commit.
+    world.edit_record("t", |record| record.merge_commit = None);
+    assert!(!lacks_approval(world.record("t")));
+    world.edit_record("t", |record| (record.merge_commit, record.history) = (Some(sha('d')), None));
+    assert!(!lacks_approval(world.record("t")));
 }
 
 /// Covers: AC-12

@@ -1,8 +1,9 @@
 //! Limits: iterations, review cycles, sessions without a result, and blocking.
 
-use liza_core::model::{Actor, AgentStatus, Config, EventName, RefusalClass, Status, TaskRecord};
+use liza_core::model::{Actor, AgentStatus, Config, EventName, RefusalClass, Seconds, Status, TaskRecord};
 use liza_core::protocol::{
-    Command, CountExit, Deregister, MarkBlocked, NewTask, UnblockTask, UnproductiveExit, Verdict,
+    Command, CountExit, Deregister, MarkBlocked, NewTask, RecordSession, UnblockTask, UnproductiveExit,
+    Verdict,
 };
 use liza_testkit::worlds::*;
 
@@ -182,6 +183,7 @@ fn crash() -> Command {
         agent: coder(1),
         exit: UnproductiveExit::Crash,
         last_words: None,
+        pause: Seconds(0),
     })
 }
 
@@ -263,4 +265,19 @@ fn a_tasks_own_limit_may_have_the_name_of_the_setting() {
     };
     assert_eq!(limit(serde_json::json!({"max_coder_iterations": 15})), 15);
     assert_eq!(limit(serde_json::json!({"max_coder_iterations": 15, "max_iterations": 12})), 12);
+}
+
+/// Covers: AX-22
+#[test]
+fn the_time_of_the_next_try_is_the_one_that_the_supervisor_keeps() {
+    let mut world = World::with_task(Status::Claimed);
+    let session =
+        RecordSession { failed: true, ..RecordSession::new(coder(1), Some(task("t")), "c", world.now) };
+    world.must(world.supervisor(coder(1)), Command::from(session));
+    let again = |world: &World| world.entry(coder(1)).last_session.as_ref().unwrap().again;
+    assert_eq!(again(&world), None);
+    let Command::CountExit(exit) = crash() else { panic!("a crash") };
+    let exit = CountExit { pause: Seconds(20), ..exit };
+    world.must(world.supervisor(coder(1)), Command::from(exit));
+    assert_eq!(again(&world), Some(world.now + Seconds(20)));
 }

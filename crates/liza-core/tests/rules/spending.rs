@@ -182,7 +182,10 @@ fn a_budget_that_the_last_session_exceeds_is_an_alarm_that_asks_for_nothing() {
     spend(&mut world, 2.5, day);
     assert_eq!(budget_alarms(&world).len(), 1, "80 % of the task's tokens");
     spend(&mut world, 2.5, day);
-    world.edit_record("t", |record| record.status = Some(Status::Merged));
+    world.edit_record("t", |record| {
+        (record.status, record.merge_commit) =
+            (Some(Status::Merged), record.review_commit.take().or(Some(sha('a'))));
+    });
     let of_task = (AlarmLevel::Warning, "t: 1.6k of 1.0k tokens used (160 %)".to_owned());
     assert!(budget_alarms(&world).contains(&of_task), "{:?}", budget_alarms(&world));
     boards::goal(&mut world.state).status = GoalStatus::Completed;

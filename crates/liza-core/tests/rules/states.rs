@@ -88,7 +88,16 @@ fn the_system_blocks_a_claimed_task_at_a_limit() {
     let actor = world.supervisor(coder(1));
     world.config().max_crashes = 1;
     let exit = UnproductiveExit::Crash;
-    world.must(actor, Command::from(CountExit { task: task("t"), agent: coder(1), exit, last_words: None }));
+    world.must(
+        actor,
+        Command::from(CountExit {
+            task: task("t"),
+            agent: coder(1),
+            exit,
+            last_words: None,
+            pause: liza_core::model::Seconds(0),
+        }),
+    );
     assert_eq!(world.status("t"), Status::Blocked);
     assert_eq!(world.last_event("t").agent.as_deref(), Some("system"));
 }

@@ -19,13 +19,13 @@ const ORPHAN_GRACE: Seconds = Seconds(30);
 /// Adds the alarms of this task. A broken record is reported as invalid elsewhere; its limits still count.
 pub(super) fn alarms(at: Moment<'_>, id: &TaskId, body: &TaskBody, found: &mut Vec<Alarm>) {
     let record = body.record();
+    found.extend(no_approval(id, body));
     if record.status.is_none_or(Status::is_terminal) {
         return;
     }
     if let Ok(status) = body.status() {
         found.extend(status_alarm(at, id, record, status));
     }
-    found.extend(no_approval(id, body));
     found.extend(takes_back(id, record));
     if coders(record).len() >= 2 {
         found.push(Alarm::of_task(AlarmKind::Reassigned, id, "hypothesis exhaustion risk"));
@@ -77,22 +77,24 @@ fn status_alarm(at: Moment<'_>, id: &TaskId, record: &TaskRecord, status: &TaskS
     }
 }
 
-/// A task that is APPROVED by its status alone.
+/// A task that is APPROVED or MERGED by its status alone.
 fn no_approval(id: &TaskId, body: &TaskBody) -> Option<Alarm> {
     let record = body.record();
     let can_be_judged = body.status().is_ok() || incomplete_approval(id, body).is_some();
-    if !lacks_approval(record) || !can_be_judged {
-        return None;
-    }
-    let text = match &record.review_commit {
-        Some(commit) => format!(
+    let status = record.status.filter(|_| lacks_approval(record) && can_be_judged)?;
+    let approve = format!("approve a commit: liza submit-verdict {id} APPROVED --commit SHA");
+    let text = match (&record.review_commit, status) {
+        (_, Status::Merged) => format!(
+            "{id} is MERGED, but neither an approval nor a merge of it is recorded. Send it back, or {approve}"
+        ),
+        (Some(commit), _) => format!(
             "{id} is APPROVED, but no approval of {} is recorded, so it is not merged. Look at it (liza diff {id}), then \
              approve it, or send it back: liza submit-verdict {id} REJECTED \"...\"",
             commit.short()
         ),
-        None => format!(
+        (None, _) => format!(
             "{id} is APPROVED, but no commit and no approval of it are recorded, so it is not merged. Send it back, or \
-             approve a commit: liza submit-verdict {id} APPROVED --commit SHA"
+             {approve}"
         ),
     };
     Some(Alarm::new(AlarmKind::NoApproval, id, text).about(id).answered(verdict_command(id, record)))
@@ -100,9 +102,9 @@ fn no_approval(id: &TaskId, body: &TaskBody) -> Option<Alarm> {
 
 /// The command with which a person judges such a task.
 pub(crate) fn verdict_command(id: &TaskId, record: &TaskRecord) -> CommandLine {
-    match &record.review_commit {
-        Some(_) => liza!("submit-verdict", id, "APPROVED"),
-        None => liza!("submit-verdict", id, "REJECTED", OPEN),
+    match record.review_commit.is_some() && record.status != Some(Status::Merged) {
+        true => liza!("submit-verdict", id, "APPROVED"),
+        false => liza!("submit-verdict", id, "REJECTED", OPEN),
     }
 }
 
@@ -151,22 +153,25 @@ fn coders(record: &TaskRecord) -> BTreeSet<AgentId> {
 
 /// At, and on the way to, the limits of this task.
 fn limits(config: &Config, id: &TaskId, record: &TaskRecord, found: &mut Vec<Alarm>) {
+    let mut near = Vec::new();
     let cycles = record.review_cycles_current.unwrap_or(0);
     let max_cycles = config.max_review_cycles(record);
     if max_cycles > 0 && cycles >= max_cycles {
         found.push(Alarm::of_task(AlarmKind::ReviewLoop, id, format!("{cycles} cycles (at cliff)")));
     } else if max_cycles > 0 && reaches(cycles, max_cycles, 60) {
-        found.push(approaching(id, "cycles", &format!("review cycles {cycles}/{max_cycles}")));
+        near.push(approaching(id, "cycles", &format!("review cycles {cycles}/{max_cycles}")));
     }
     let (iteration, max) = (record.iteration.unwrap_or(0), config.max_iterations(record));
     if max > 0 && reaches(iteration, max, 80) {
-        found.push(approaching(id, "iteration", &format!("iteration {iteration}/{max}")));
+        near.push(approaching(id, "iteration", &format!("iteration {iteration}/{max}")));
     }
     let failed = record.failed_by.as_ref().map_or(0, Vec::len);
     let total = record.review_cycles_total.unwrap_or(0);
     if failed == 1 && total >= 3 {
-        found.push(approaching(id, "failures", &format!("1 of 2 coders failed, {total} review cycles")));
+        near.push(approaching(id, "failures", &format!("1 of 2 coders failed, {total} review cycles")));
     }
+    // What has blocked a task is reached, and not approached.
+    found.extend(near.into_iter().filter(|_| record.status != Some(Status::Blocked)));
 }
 
 /// True if a figure has reached that many percent of its limit; people may have written any number.

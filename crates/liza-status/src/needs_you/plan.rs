@@ -14,6 +14,9 @@ pub struct PlannedTask {
     pub description: String,
     pub done_when: Option<String>,
     pub depends_on: Vec<TaskId>,
+    /// The commands that validate it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub validation: Vec<String>,
 }
 
 impl PlannedTask {
@@ -24,7 +27,9 @@ impl PlannedTask {
         let names: Vec<&str> = self.depends_on.iter().map(TaskId::as_str).collect();
         let after = if names.is_empty() { String::new() } else { format!(" After: {}", names.join(", ")) };
         let what = self.description.trim_end_matches('.');
-        format!("{}: {what}.{}{after}", self.task, done.unwrap_or_default())
+        let validated = self.validation.join("; ");
+        let validated = if validated.is_empty() { validated } else { format!(" Validated by: {validated}.") };
+        format!("{}: {what}.{}{validated}{after}", self.task, done.unwrap_or_default())
     }
 }
 
@@ -51,5 +56,6 @@ fn planned(id: &TaskId, record: &TaskRecord) -> PlannedTask {
         description: record.description.clone().unwrap_or_default(),
         done_when: record.done_when.clone(),
         depends_on: record.depends_on.clone().unwrap_or_default(),
+        validation: record.validation.clone().unwrap_or_default(),
     }
 }

@@ -6,7 +6,8 @@ use crate::alarms::Moment;
 use serde::Serializer;
 
 use crate::alarms::held::held_program;
-use crate::forecast::{Behind, Next, What};
+use crate::forecast::{Behind, Next, Retry, What};
+use crate::view::pause_of;
 use liza_core::model::{AgentId, AgentRecord, Role, StopFileTimes};
 use liza_core::rules::sessions::{decided_since, is_newer, undecided};
 use liza_core::rules::triggers::{Trigger, TriggerKind};
@@ -40,7 +41,11 @@ impl PlannerState {
             // The session has decided about other things, and has not ended yet.
             () if in_session.clone().next().is_some() => Some(Behind::OtherDecisions),
             () if planners.iter().all(is_held) => Some(Behind::Programs),
-            () => None,
+            () => {
+                let pauses = planners.iter().map(|(id, entry)| pause_of(at, *id, entry));
+                let pauses: Option<Vec<Retry>> = pauses.collect();
+                pauses.and_then(|all| all.into_iter().min_by_key(|retry| retry.again_in)).map(Behind::Pause)
+            }
         };
         let pending = match !planners.is_empty() && !planner_needs_human(state, now) {
             true => undecided(state, now),

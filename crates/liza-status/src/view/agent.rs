@@ -6,13 +6,15 @@ use crate::alarms::held::{HeldView, held_program};
 use crate::alarms::{Confinement, Moment};
 use crate::forecast::{Behind, Ended, Next, Retry, What};
 use liza_core::model::{
-    AgentId, AgentRecord, AgentStatus, Board, Generation, Role, Seconds, SessionSummary, SprintStatus, State,
+    AgentId, AgentRecord, AgentStatus, Board, Generation, Role, Seconds, SessionSummary, SprintStatus,
     TaskId, TaskSummary, Timestamp, Usage,
 };
 use liza_core::rules::questions::open_questions;
 use liza_core::rules::sessions::{decided_since, ending_session, is_between_sessions, of_session};
 use liza_core::rules::triggers::{PlannerWork, Trigger, planner_work};
-use liza_core::supervise::{Work, backoff, failed_planning, planner_needs_human, unseen_triggers, work_of};
+use liza_core::supervise::{
+    NextTry, Work, failed_planning, next_try, planner_needs_human, unseen_triggers, work_of,
+};
 
 use liza_core::rules::presence::Liveness;
 
@@ -91,7 +93,7 @@ pub(super) fn agent_view(
     let Moment { state, seen, now } = at;
     let (board, activity) = (&state.board, seen.sessions.get(&id));
     let liveness = at.here().liveness(id, entry);
-    let agent = Agent { at, state, id, entry, now };
+    let agent = Agent { at, id, entry };
     AgentView {
         id,
         role: entry.role,
@@ -116,13 +118,17 @@ pub(super) fn agent_view(
     }
 }
 
+/// The pause of an agent after failed sessions.
+pub(crate) fn pause_of(at: Moment<'_>, id: AgentId, entry: &AgentRecord) -> Option<Retry> {
+    let NextTry { failed, limit, at: again } = next_try(at.state, id, entry, at.now)?;
+    Some(Retry { failed, limit, again_in: again.since(at.now) })
+}
+
 /// An agent that is here, with the data for its next step.
 struct Agent<'a> {
     at: Moment<'a>,
-    state: &'a State,
     id: AgentId,
     entry: &'a AgentRecord,
-    now: Timestamp,
 }
 
 impl Agent<'_> {
@@ -133,7 +139,7 @@ impl Agent<'_> {
             return next(what).on(Some(merge.task.clone()));
         }
         if let Some((task, since)) = self.ending() {
-            return next(What::EndSession { age: self.now.since(since) }).on(task);
+            return next(What::EndSession { age: self.at.now.since(since) }).on(task);
         }
         match self.is_in_session() {
             true => next(self.session()).on(self.entry.current_task.clone()),
@@ -147,10 +153,10 @@ impl Agent<'_> {
     /// The task that its supervisor is claiming for it.
     fn setting_up(&self) -> Option<TaskId> {
         let is_own = |summary: &&TaskSummary| {
-            let own = summary.reserved(self.now).filter(|reservation| reservation.by == self.id);
+            let own = summary.reserved(self.at.now).filter(|reservation| reservation.by == self.id);
             own.is_some_and(|reservation| Some(reservation.generation) == self.entry.generation)
         };
-        self.state.board.summaries().find(is_own).map(|summary| summary.id.clone())
+        self.at.board().summaries().find(is_own).map(|summary| summary.id.clone())
     }
 
     fn is_in_session(&self) -> bool {
@@ -160,14 +166,14 @@ impl Agent<'_> {
 
     /// True if it holds its task while no session of it is running.
     fn holds_between_sessions(&self) -> bool {
-        is_between_sessions(&self.state.board, self.id, self.entry)
+        is_between_sessions(self.at.board(), self.id, self.entry)
     }
 
     /// The task and the time of a session that has submitted or decided and not ended; a planner has no task.
     fn ending(&self) -> Option<(Option<TaskId>, Timestamp)> {
-        let of_task = ending_session(&self.state.board, self.id, self.entry);
+        let of_task = ending_session(self.at.board(), self.id, self.entry);
         let of_task = of_task.map(|(task, since)| (Some(task), since));
-        of_task.or_else(|| Some((None, decided_since(self.state, self.entry, self.now)?)))
+        of_task.or_else(|| Some((None, decided_since(self.at.state, self.entry, self.at.now)?)))
     }
 
     fn session(&self) -> What {
@@ -181,7 +187,7 @@ impl Agent<'_> {
 
     /// True if the commands run that come before its session.
     fn validates(&self) -> bool {
-        let task = self.entry.current_task.as_ref().and_then(|task| self.state.board.task(task).ok());
+        let task = self.entry.current_task.as_ref().and_then(|task| self.at.board().task(task).ok());
         let phase = task.and_then(|task| task.status.review().filter(|review| review.by == self.id)?.phase);
         phase.is_some()
     }
@@ -189,7 +195,7 @@ impl Agent<'_> {
     fn planning(&self) -> What {
         let is_known = self.entry.session.as_ref().is_some_and(|session| !session.about.is_empty());
         let has_ended = self.at.sprint().is_some_and(|sprint| sprint.status == SprintStatus::Completed);
-        match planner_work(&of_session(self.state, self.entry, self.now)) {
+        match planner_work(&of_session(self.at.state, self.entry, self.at.now)) {
             PlannerWork::Judging if is_known => What::Judge,
             _ if !is_known && has_ended => What::Judge,
             PlannerWork::LookingAt(subject) => What::LookAt(subject),
@@ -208,14 +214,14 @@ impl Agent<'_> {
 
     /// The number of a planner's session, if others before it had no result.
     fn attempt(&self) -> Option<(u32, u32)> {
-        let failed = failed_planning(self.at.sprint()?, &unseen_triggers(self.state, self.now));
+        let failed = failed_planning(self.at.sprint()?, &unseen_triggers(self.at.state, self.at.now));
         let limit = self.at.config()?.max_crashes;
         (1..limit).contains(&failed).then_some((failed + 1, limit))
     }
 
     /// The best of its work, with the obstacles.
     fn between_sessions(&self) -> Next {
-        let work = work_of(self.state, self.id, self.at.seen.found_merges(), self.now);
+        let work = work_of(self.at.state, self.id, self.at.seen.found_merges(), self.at.now);
         let best = work.first();
         let next = |what: What| Next::agent(self.id, what);
         let mut step = match best {
@@ -237,12 +243,12 @@ impl Agent<'_> {
             step = step.behind(Behind::Resume);
         }
         if let Some(held) = held_program(self.at, self.id, self.entry) {
-            let when = held.again_in.map(|left| self.now + left);
+            let when = held.again_in.map(|left| self.at.now + left);
             return step.behind(Behind::Program(held)).at(when);
         }
         // An agent whose work has gone meanwhile tries nothing again.
-        match self.retry().filter(|_| best.is_some_and(Work::needs_session)) {
-            Some(retry) => step.behind(Behind::Pause(retry)).at(Some(self.now + retry.again_in)),
+        match pause_of(self.at, self.id, self.entry).filter(|_| best.is_some_and(Work::needs_session)) {
+            Some(retry) => step.behind(Behind::Pause(retry)).at(Some(self.at.now + retry.again_in)),
             None => step,
         }
     }
@@ -253,7 +259,7 @@ impl Agent<'_> {
 
     /// True if it has asked the human and takes nothing before the answer: a coder about the task that it holds.
     fn awaits_answer(&self) -> bool {
-        let asked = open_questions(self.state);
+        let asked = open_questions(self.at.state);
         let mut own = asked.iter().filter(|question| question.is_from(self.id));
         match self.entry.role {
             Role::Coder => own.any(|question| question.task == self.entry.current_task),
@@ -264,27 +270,12 @@ impl Agent<'_> {
     /// True if there is something to plan, and only the human lets the planner do it.
     fn is_stopped_planner(&self) -> bool {
         self.entry.role == Role::Planner
-            && planner_needs_human(self.state, self.now)
-            && !unseen_triggers(self.state, self.now).is_empty()
+            && planner_needs_human(self.at.state, self.at.now)
+            && !unseen_triggers(self.at.state, self.at.now).is_empty()
     }
 
     fn lacks_goal(&self) -> bool {
-        let goal = self.state.board.goal.ready();
+        let goal = self.at.board().goal.ready();
         self.entry.role == Role::Planner && goal.is_some_and(|goal| goal.description.trim().is_empty())
-    }
-
-    fn retry(&self) -> Option<Retry> {
-        let last = self.entry.last_session.as_ref().filter(|last| last.failed)?;
-        let failed = match (self.entry.role, self.entry.status) {
-            (Role::Planner, AgentStatus::Waiting) => {
-                failed_planning(self.at.sprint()?, &unseen_triggers(self.state, self.now))
-            }
-            (Role::Coder, _) if self.holds_between_sessions() => {
-                self.at.record(self.entry.current_task.as_ref()?)?.crashes?
-            }
-            (Role::Planner | Role::Coder | Role::CodeReviewer, _) => return None,
-        };
-        let (limit, again) = (self.at.config()?.max_crashes, last.ended + backoff(failed));
-        (1..limit).contains(&failed).then(|| Retry { failed, limit, again_in: again.since(self.now) })
     }
 }

@@ -12,6 +12,8 @@ mod next_step;
 mod outlook;
 mod task;
 
+use std::collections::BTreeMap;
+
 use indexmap::IndexMap;
 
 use serde::Serialize;
@@ -33,6 +35,7 @@ use liza_ids::order::sort_by_key;
 
 pub use crate::alarms::held::HeldView;
 pub use agent::AgentView;
+pub(crate) use agent::pause_of;
 pub use charts::{AgentCost, BurnUpPoint, Charts, CycleTime, ReviewerFigures, charts};
 pub use detail::{TaskDetail, task_detail};
 pub use graph::{DependencyNode, dependency_graph};
@@ -133,28 +136,29 @@ pub struct SprintView {
     pub goal_is_open: bool,
 }
 
-/// The planned tasks, counted by state.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+/// The planned tasks with their replacements.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Progress {
     pub total: usize,
     pub merged: usize,
-    pub dropped: usize,
     pub replaced: usize,
     pub abandoned: usize,
     /// Open when the goal was aborted.
     #[serde(skip_serializing_if = "is_zero")]
     pub with_goal: usize,
-    pub in_progress: usize,
-    /// Of those, the ones that a coder has left and continues later.
-    pub stopped: usize,
-    pub blocked: usize,
-    pub waiting: usize,
+    /// The numbers of the others, as the board's sections have them.
+    pub open: BTreeMap<TaskPhase, usize>,
 }
 
 impl Progress {
     /// The tasks that are or will be merged: all but the replaced and the abandoned ones.
     pub fn to_merge(&self) -> usize {
-        self.total - self.dropped
+        self.total - self.replaced - self.abandoned
+    }
+
+    /// The number of open tasks in these phases.
+    pub fn in_phases(&self, phases: &[TaskPhase]) -> usize {
+        phases.iter().filter_map(|phase| self.open.get(phase)).sum()
     }
 }
 
@@ -217,7 +221,7 @@ pub fn view(state: &State, seen: &Observations, now: Timestamp) -> View {
         agents.map(|(id, entry)| agent::agent_view(at, *id, entry, merge.as_ref())).collect();
     next_step::name_when_continued(&mut tasks, &agents);
     next_step::name_when_merged(&mut tasks, &agents, merge.as_ref());
-    next_step::name_commands(&mut tasks, at);
+    tasks.iter_mut().for_each(|task| task.human_command = next_step::human_command(task, at));
     let stop = |file| Some(StopView { file, since: seen.stop_files.since(file)? });
     let discoveries = board.discovered.entries().filter(|discovery| discovery.is_open());
     View {
@@ -275,57 +279,28 @@ fn sprint_view(at: Moment<'_>, sprint: &Sprint, tasks: &[TaskView]) -> SprintVie
 }
 
 impl Progress {
-    /// Counts the sprint's planned tasks with their replacements.
-    pub fn of(board: &Board, sprint: &Sprint) -> Self {
-        let mut progress = Self::default();
-        for task in planned_with_replacements(board, sprint) {
-            progress.count(board.status(&task));
-        }
-        progress
-    }
-
-    /// The same, once no agent is running: the tasks that they have left are stopped.
-    pub fn after_the_team(state: &State, sprint: &Sprint, now: Timestamp) -> Self {
+    /// Counts the sprint's planned tasks as screens show them.
+    pub fn of(state: &State, sprint: &Sprint, now: Timestamp) -> Self {
         let at = Moment { state, seen: &Observations::default(), now };
         Self::of_tasks(&state.board, sprint, &task::tasks(at))
     }
 
     fn of_tasks(board: &Board, sprint: &Sprint, tasks: &[TaskView]) -> Self {
-        let planned = planned_with_replacements(board, sprint);
-        let is_stopped = |task: &&TaskView| task.phase == TaskPhase::Stopped && planned.contains(&task.id);
-        let stopped = tasks.iter().filter(is_stopped).count();
-        let is_dropped = |task: &&TaskView| task.is_dropped() && planned.contains(&task.id);
-        match tasks.iter().filter(is_dropped).count() {
-            0 => Self { stopped, ..Self::of(board, sprint) },
-            with_goal => {
-                let open = Self { in_progress: 0, blocked: 0, waiting: 0, ..Self::of(board, sprint) };
-                Self { with_goal, ..open }
-            }
+        let mut progress = Self::default();
+        let phases: IndexMap<&TaskId, TaskPhase> = tasks.iter().map(|task| (&task.id, task.phase)).collect();
+        for task in planned_with_replacements(board, sprint) {
+            progress.total += 1;
+            let phase = phases.get(&task).copied();
+            *match (phase.filter(|phase| *phase != TaskPhase::Ended), board.status(&task)) {
+                (Some(open), _) => progress.open.entry(open).or_default(),
+                (None, Some(Status::Merged)) => &mut progress.merged,
+                (None, Some(Status::Superseded)) => &mut progress.replaced,
+                (None, Some(Status::Abandoned)) => &mut progress.abandoned,
+                (None, _) if phase.is_some() => &mut progress.with_goal,
+                (None, _) => progress.open.entry(TaskPhase::Waiting).or_default(),
+            } += 1;
         }
-    }
-
-    fn count(&mut self, status: Option<Status>) {
-        self.total += 1;
-        match status {
-            Some(Status::Merged) => self.merged += 1,
-            Some(Status::Abandoned) => {
-                self.dropped += 1;
-                self.abandoned += 1;
-            }
-            Some(Status::Superseded) => {
-                self.dropped += 1;
-                self.replaced += 1;
-            }
-            Some(
-                Status::Claimed
-                | Status::ReadyForReview
-                | Status::Rejected
-                | Status::Approved
-                | Status::IntegrationFailed,
-            ) => self.in_progress += 1,
-            Some(Status::Blocked) => self.blocked += 1,
-            Some(Status::Draft | Status::Unclaimed) | None => self.waiting += 1,
-        }
+        progress
     }
 }
 

@@ -62,14 +62,8 @@ pub(super) fn name_who_answers(tasks: &mut [TaskView], needs: &[NeedsYou]) {
     }
 }
 
-/// Names the human's next command on each task: answer, look at the work, or start a missing agent.
-pub(super) fn name_commands(tasks: &mut [TaskView], at: Moment<'_>) {
-    for task in tasks {
-        task.human_command = human_command(task, at);
-    }
-}
-
-fn human_command(task: &TaskView, at: Moment<'_>) -> Option<CommandLine> {
+/// The human's next command on a task: answer, look at the work, or start a missing agent.
+pub(super) fn human_command(task: &TaskView, at: Moment<'_>) -> Option<CommandLine> {
     let (id, next) = (&task.id, &task.next);
     match (&next.what, next.missing_role()) {
         (

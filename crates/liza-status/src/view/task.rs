@@ -188,7 +188,7 @@ fn is_aborted(state: &State) -> bool {
     state.board.goal.ready().is_some_and(|goal| goal.status == GoalStatus::Aborted)
 }
 
-/// The outlook of a task that is APPROVED by its status alone.
+/// The outlook of a task that is APPROVED or MERGED by its status alone.
 fn unapproved(id: &TaskId, record: &TaskRecord) -> Outlook {
     let command = verdict_command(id, record);
     let outlook = Outlook::new(TaskPhase::Reviewing, Next::you(What::Decide), Some(command));
@@ -289,7 +289,9 @@ impl TaskSituation<'_> {
                     Outlook { stopped, ..outlook.owner(owner, lease) }
                 }
             },
-            TaskStatus::Approved { .. } if lacks_approval(self.record) => unapproved(id, self.record),
+            TaskStatus::Approved { .. } | TaskStatus::Merged { .. } if lacks_approval(self.record) => {
+                unapproved(id, self.record)
+            }
             TaskStatus::Approved { by, held: Some(_), .. } if self.held().is_some() => {
                 self.waiting_merge().owner(by.and_then(Approver::agent), None)
             }

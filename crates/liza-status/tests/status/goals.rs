@@ -51,7 +51,7 @@ fn after_an_abort_no_task_continues() {
         assert_eq!(ended_counts(&shown), ["1 dropped with the goal"], "{status}");
         let facts = sprint_facts(shown.sprint.as_ref().unwrap());
         assert!(facts.contains(&"1 dropped with the goal".to_owned()), "{facts:?}");
-        assert!(!facts.iter().any(|fact| fact.ends_with("progress") || fact.ends_with("to do")), "{facts:?}");
+        assert!(!facts.iter().any(|fact| fact.ends_with("progress") || fact.ends_with("ready")), "{facts:?}");
     }
     assert_eq!(task_status(&aborted(Status::Merged).tasks[0]), "MERGED");
 }

@@ -204,9 +204,9 @@ fn the_progress_counts_merged_tasks_and_what_was_dropped_apart() {
         state.board.put(task(name), record(name, status));
     }
     sprint(&mut state).scope.planned = ["t", "a", "b", "c"].map(task).into();
-    let progress = Progress::of(&state.board, state.board.sprint.ready().unwrap());
+    let progress = Progress::of(&state, state.board.sprint.ready().unwrap(), now());
     assert_eq!((progress.merged, progress.to_merge()), (1, 3), "the replacement is to be merged too");
-    assert_eq!((progress.replaced, progress.abandoned, progress.dropped), (1, 1, 2));
+    assert_eq!((progress.replaced, progress.abandoned, progress.in_phases(&[TaskPhase::Ready])), (1, 1, 1));
 }
 
 /// Covers: UI-03

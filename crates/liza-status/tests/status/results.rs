@@ -140,6 +140,9 @@ fn a_question_is_shown_until_the_human_answers_and_then_wakes_the_planner() {
     assert!(
         needs.iter().any(|need| need.command == "liza note \"...\"" && need.text.contains("Which database?"))
     );
+    let mut planned = state.clone();
+    edit_task(&mut planned, "t", |record| record.created = Some(now() + Seconds(60)));
+    assert!(open_questions(&planned).is_empty(), "the planner has made the first plan without an answer");
     let (timestamp, message) = (now() + Seconds(5), "SQLite".to_owned());
     state.journal.human_notes.push(HumanNote { timestamp, message, to: None });
     assert!(open_questions(&state).is_empty());

@@ -172,12 +172,13 @@ fn a_session_is_judged_by_the_blackboard_first() {
 
     let idle = after_session(&state_with(Status::Claimed), &coder, SessionEnd::Code(0));
     assert!(!idle.progress);
-    let count = |exit| {
-        Command::CountExit(CountExit { task: task("t"), agent: agent("coder-1"), exit, last_words: None })
+    let count = |exit, pause| {
+        let (task, agent, pause) = (task("t"), agent("coder-1"), Seconds(pause));
+        Command::CountExit(CountExit { task, agent, exit, last_words: None, pause })
     };
-    assert_eq!((idle.record, idle.pause), (vec![count(UnproductiveExit::Idle)], Seconds(2)));
+    assert_eq!((idle.record, idle.pause), (vec![count(UnproductiveExit::Idle, 2)], Seconds(2)));
     let crash = after_session(&state_with(Status::Claimed), &coder, SessionEnd::Signal(9));
-    assert_eq!((crash.record, crash.pause), (vec![count(UnproductiveExit::Crash)], Seconds(5)));
+    assert_eq!((crash.record, crash.pause), (vec![count(UnproductiveExit::Crash, 5)], Seconds(5)));
 }
 
 /// Covers: AX-08, AG-05
@@ -202,7 +203,7 @@ fn a_stopped_session_is_no_failure_and_a_reviewer_without_verdict_loses_the_revi
     let next = after_session(&state_with(Status::ReadyForReview), &reviewer, SessionEnd::Code(0));
     // One write counts it and gives the review back.
     let (task, agent) = (task("t"), agent("code-reviewer-1"));
-    let count = CountExit { task, agent, exit: UnproductiveExit::Idle, last_words: None };
+    let count = CountExit { task, agent, exit: UnproductiveExit::Idle, last_words: None, pause: Seconds(2) };
     assert_eq!(next.record, [Command::from(count)]);
 }
 
@@ -234,6 +235,7 @@ fn a_planner_has_a_result_when_it_recorded_one() {
         last_words: None,
         woken_because: None,
         woken_for: Vec::new(),
+        pause: Seconds(5),
     };
     assert_eq!((nothing.record, nothing.pause), (vec![Command::from(count)], Seconds(5)));
     assert!(!nothing.progress);

@@ -221,6 +221,7 @@ fn a_planner_that_waits_for_its_next_try_is_shown_as_failed() {
         result: "codex exited 1: no route".to_owned(),
         failed: true,
         fault: None,
+        again: Some(now() + Seconds(10)),
     });
     agents(&mut state).insert("planner-7".parse().unwrap(), planner);
     let doing = |state: &State, seconds: u64| {
@@ -230,6 +231,19 @@ fn a_planner_that_waits_for_its_next_try_is_shown_as_failed() {
     };
     assert_eq!(doing(&state, 2), "FAILED 2 of 5, again in 8s");
     assert_eq!(doing(&state, 10), "FAILED 2 of 5, again now");
+    // One that asked to be started again.
+    let mut brief = state.clone();
+    let entry =
+        agents(&mut brief).get_mut(&"planner-7".parse::<liza_core::model::AgentId>().unwrap()).unwrap();
+    entry.last_session.as_mut().unwrap().again = Some(now() + Seconds(2));
+    agents(&mut brief).retain(|id, _| id.role() != Role::Planner || id.to_string() == "planner-7");
+    assert_eq!(doing(&brief, 0), "FAILED 2 of 5, again in 2s");
+    let need = shown(&brief, now()).needs_you;
+    assert!(
+        need.iter().any(|need| need
+            .text
+            .ends_with("; the planner looks at it in 2s, and you can answer it yourself"))
+    );
     state.board.put(task("t"), record("t", Status::Claimed));
     assert_eq!(doing(&state, 10), "WAITING until needed", "what it failed at is settled");
 }

@@ -154,6 +154,7 @@ fn a_program_without_a_login_needs_the_human_before_its_first_session_fails() {
         result: "codex exited 0".to_owned(),
         failed,
         fault,
+        again: None,
     };
     entry(&mut state, "coder-2").last_session = Some(session(false, None));
     assert_eq!(needs(&state), []);
@@ -247,6 +248,7 @@ fn failed_session(fault: Option<FaultKind>) -> SessionSummary {
         result: "codex exited 1: Overloaded".to_owned(),
         failed: true,
         fault,
+        again: Some(now() + Seconds(10)),
     }
 }
 

@@ -4,6 +4,7 @@ use liza_core::model::{AgentId, AgentStatus, Seconds, State, Timestamp};
 use liza_core::text::one_line;
 use liza_status::alarms::SessionActivity;
 use liza_status::view::Progress;
+use liza_status::words::not_merged;
 
 const ACTION_MAX: usize = 30;
 
@@ -15,20 +16,14 @@ pub fn progress_line(
     now: Timestamp,
 ) -> String {
     let Some(sprint) = state.board.sprint.ready() else { return String::new() };
-    let progress = Progress::of(&state.board, sprint);
+    let progress = Progress::of(state, sprint, now);
     let agents = state.board.agents.ready();
     let busy = agents.map_or(0, |agents| agents.values().filter(|entry| is_busy(entry.status)).count());
-    let some = |number: usize, label: &str| (number > 0).then(|| format!("{number} {label}"));
-    let parts = [
-        Some(format!("{} of {} merged", progress.merged, progress.total - progress.dropped)),
-        some(progress.in_progress, "in progress"),
-        some(progress.waiting, "to do"),
-        some(progress.blocked, "BLOCKED"),
-        Some(format!("{busy} active")),
-        Some(clock(worked)),
-    ];
-    let actions = sessions.iter().map(|(agent, activity)| action(*agent, activity, now));
-    parts.into_iter().flatten().chain(actions).collect::<Vec<_>>().join(" · ")
+    let mut parts = vec![format!("{} of {} merged", progress.merged, progress.to_merge())];
+    parts.extend(not_merged(&progress));
+    parts.extend([format!("{busy} active"), clock(worked)]);
+    parts.extend(sessions.iter().map(|(agent, activity)| action(*agent, activity, now)));
+    parts.join(" · ")
 }
 
 /// An agent's action, and the time since its last output.

@@ -327,7 +327,13 @@ pub fn abandon(id: &str) -> Command {
 }
 
 pub fn idle_exit(id: &str, agent: AgentId) -> Command {
-    Command::from(CountExit { task: task(id), agent, exit: UnproductiveExit::Idle, last_words: None })
+    Command::from(CountExit {
+        task: task(id),
+        agent,
+        exit: UnproductiveExit::Idle,
+        last_words: None,
+        pause: liza_core::model::Seconds(0),
+    })
 }
 
 pub fn release(id: &str, force: bool) -> Command {

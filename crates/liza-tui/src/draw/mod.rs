@@ -10,9 +10,8 @@ mod panels;
 
 use liza_core::model::{GoalStatus, StopFile};
 use liza_core::text::is_unprintable;
-use liza_host::columns::{cut, width, wrap};
+use liza_host::columns::{cut, fitting_parts, width, wrap};
 use liza_host::local_time::LocalTime;
-use liza_status::view::SprintView;
 use liza_status::words::{budgets, full_columns, sprint_facts};
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
@@ -179,7 +178,11 @@ impl Painter<'_> {
             return Line::default();
         };
         let budgets = self.model.view.as_ref().and_then(|view| budgets(&view.budgets));
-        let facts = fitting_facts(sprint, budgets.as_deref(), columns.saturating_sub(width(&sprint.id) + 1));
+        let facts = fitting_parts(
+            sprint_facts(sprint),
+            budgets.as_deref(),
+            columns.saturating_sub(width(&sprint.id) + 1),
+        );
         let room = columns.saturating_sub(width(&sprint.id) + width(&facts) + 3).min(BAR_MAX);
         let mut line = Line::from(Span::styled(format!("{} ", sprint.id), self.theme.dim));
         if sprint.progress.total > 0 && room >= 6 {
@@ -217,17 +220,6 @@ impl Painter<'_> {
             buffer.set_style(area, self.theme.selected);
         }
     }
-}
-
-/// The facts of the sprint with its budgets: what is less important gives way, the tokens of the sprint first.
-fn fitting_facts(sprint: &SprintView, budgets: Option<&str>, columns: usize) -> String {
-    let mut facts = sprint_facts(sprint);
-    let with_budgets =
-        |facts: &[String]| facts.iter().map(String::as_str).chain(budgets).collect::<Vec<_>>().join(" · ");
-    while width(&with_budgets(&facts)) > columns && facts.len() > 1 {
-        facts.pop();
-    }
-    with_budgets(&facts)
 }
 
 fn span(text: impl Into<String>, style: Style) -> Span<'static> {

@@ -43,6 +43,7 @@ fn the_approval_of_a_plan_asks_first() {
         description: "Retry on a server error".to_owned(),
         done_when: Some("it retries".to_owned()),
         depends_on: Vec::new(),
+        validation: Vec::new(),
     };
     need.plan = (1..=20).map(planned).collect();
     update(&mut model, Event::View(Arc::new(view)), &dark());

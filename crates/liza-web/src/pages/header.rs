@@ -3,7 +3,7 @@
 use liza_core::model::{GoalStatus, StopFile};
 use liza_core::text::count;
 use liza_status::action::{ActionName, ActionSubject};
-use liza_status::view::{SprintView, View};
+use liza_status::view::{SprintView, TaskPhase, View};
 use liza_status::words::{budgets, is_held_up, sprint_facts};
 use maud::{Markup, html};
 
@@ -69,9 +69,15 @@ fn sprint_line(sprint: &SprintView, view: &View) -> Markup {
     let progress = &sprint.progress;
     let segments = [
         Segment { class: "merged", number: progress.merged },
-        Segment { class: "working", number: progress.in_progress },
-        Segment { class: "blocked", number: progress.blocked },
-        Segment { class: "waiting", number: progress.waiting },
+        Segment {
+            class: "working",
+            number: progress.in_phases(&[TaskPhase::Working, TaskPhase::Stopped, TaskPhase::Reviewing]),
+        },
+        Segment { class: "blocked", number: progress.in_phases(&[TaskPhase::Stuck]) },
+        Segment {
+            class: "waiting",
+            number: progress.in_phases(&[TaskPhase::Ready, TaskPhase::Waiting, TaskPhase::Draft]),
+        },
     ];
     let facts = sprint_facts(sprint);
     let label = format!("{}: {}", sprint.id, facts.join(", "));

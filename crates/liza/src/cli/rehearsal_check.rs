@@ -25,7 +25,9 @@ pub(crate) fn check_rehearsal(project: &Project) -> Result<(), CommandError> {
     }
     match goal.spec_ref.as_deref() {
         Some(spec) if !spec_path::exists(project.root(), spec) => refused(
-            format!("the planner plans from {spec}, which does not exist"),
+            format!(
+                "a rehearsal plans from {spec}, which does not exist; only an agent program plans from the goal alone"
+            ),
             "write it, or start from a template: liza init --template",
         ),
         Some(_) | None => Ok(()),

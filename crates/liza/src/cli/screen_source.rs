@@ -12,7 +12,7 @@ use liza_team::project::{Project, now};
 use liza_team::session::files::newest_prompt;
 use liza_tui::{Feed, LogLine, ScreenMode, ScreenSource};
 
-use crate::cli::ui::log_text::{Tone, sentence};
+use crate::cli::ui::log_text::{Tone, sentence_by};
 
 /// The longest text of a log line; `liza log` has all of it.
 const TEXT_MAX: usize = 500;
@@ -55,7 +55,7 @@ fn is_shown(entry: &LogRecord, (mode, began): (ScreenMode, Timestamp)) -> bool {
 }
 
 fn log_line(entry: &LogRecord) -> LogLine {
-    let said = sentence(&entry.action, entry.task.as_deref(), &entry.detail);
+    let said = sentence_by(&entry.agent, &entry.action, entry.task.as_deref(), &entry.detail);
     let text = one_line(&said.whole(), TEXT_MAX);
     let is_alert = said.tone == Tone::Bad || entry.action == "blocked";
     LogLine { time: entry.timestamp, who: one_line(&entry.agent, TEXT_MAX), text, is_alert, earlier: false }

@@ -17,7 +17,7 @@ use liza_team::session::files::{KeptSession, kept_sessions};
 use liza_web::{CommandResult, LogLine, LogTone, OutputKind, OutputLine, SavedSession, Seat, TeamReading};
 
 use crate::cli::ui::clean::clean;
-use crate::cli::ui::log_text::{Tone, sentence};
+use crate::cli::ui::log_text::{Tone, sentence_by};
 use crate::cli::ui::session_output::{RenderedKind, RenderedLine, SessionOutput};
 
 use super::context::Context;
@@ -121,7 +121,7 @@ fn output_line(line: RenderedLine) -> OutputLine {
 
 fn log_line(entry: LogRecord) -> LogLine {
     let LogRecord { timestamp, agent, action, task, detail, .. } = entry;
-    let said = sentence(&action, task.as_deref(), &detail);
+    let said = sentence_by(&agent, &action, task.as_deref(), &detail);
     let tone = match said.tone {
         Tone::Plain => LogTone::Plain,
         Tone::Strong => LogTone::Strong,

@@ -38,6 +38,8 @@ pub(crate) fn find(root: &Path) -> Option<String> {
 /// The way to a tested merge, as a command that works in this project.
 pub(crate) fn how_to_test(root: &Path) -> String {
     match find(root) {
+        // It is written, and the agents do not have it.
+        _ if root.join(SCRIPT).exists() => format!("commit {SCRIPT}, then: liza sync"),
         Some(_) => "liza init --test".to_owned(),
         None => format!("write {SCRIPT}, commit it, then: liza sync"),
     }

@@ -137,7 +137,7 @@ fn metrics_are_counted_from_tasks_and_histories() {
     assert!(project.state().contains("tasks_done: 1"));
     assert_eq!(project.log(), log, "figures are no event");
     let text = project.liza(&["update-sprint-metrics"]).ok().to_owned();
-    assert!(text.contains("tasks     1 done, 1 in progress, 0 blocked"), "{text}");
+    assert!(text.contains("tasks     1 ended, 1 in progress, 0 blocked"), "{text}");
     project.liza(&["update-sprint-metrics", "now", "--json"]).refused(1, "usage");
 }
 

@@ -51,6 +51,31 @@ fn a_status_without_an_approval_is_shown_until_a_person_has_judged_it() {
 
 /// Covers: AX-03
 #[test]
+fn a_task_that_is_merged_by_its_status_alone_is_no_merged_task() {
+    let project = team();
+    let commit = approved_by_hand(&project, "one");
+    set(&project, "one", "worktree", "null");
+    set(&project, "one", "status", "MERGED");
+    let status = project.liza(&["status"]).ok().to_owned();
+    for words in ["NO APPROVAL", "→ liza submit-verdict one REJECTED"] {
+        assert!(status.contains(words), "{words}: {status}");
+    }
+    assert!(!status.contains("1 merged") && !status.contains("1 of 1 merged"), "{status}");
+    for verb in ["validate", "doctor"] {
+        let found = project.liza(&[verb]);
+        assert!(format!("{found:?}").contains("submit-verdict one"), "{found:?}");
+    }
+    let verified = project.liza(&["verify"]);
+    let is_total = |line: &str| line.contains(" commit") && line.contains(" CONTRADICTED");
+    assert!(verified.stdout.lines().any(is_total), "{verified:#?}");
+    project.liza(&["submit-verdict", "one", "APPROVED", "--commit", &commit]).ok();
+    merge(&project, "one").ok();
+    assert!(!project.liza(&["status"]).ok().contains("NO APPROVAL"));
+    project.liza(&["validate"]).ok();
+}
+
+/// Covers: AX-03
+#[test]
 fn a_person_judges_a_task_that_names_no_commit() {
     let project = team();
     let commit = approved_by_hand(&project, "one");
@@ -83,6 +108,9 @@ fn a_person_judges_a_task_that_names_no_commit() {
     );
     project.liza(&["mark-blocked", "three", "--reason", "think again"]).ok();
     assert_eq!(project.status("three"), "BLOCKED");
+    // Nobody is there to continue it.
+    let answered = project.liza(&["answer", "three", "as it is"]).ok().to_owned();
+    assert!(answered.contains("no team is running. To continue three: liza run"), "{answered}");
     project
         .liza(&["submit-verdict", "four", "APPROVED", "--commit", &commit, "--json"])
         .refused(1, "missing");

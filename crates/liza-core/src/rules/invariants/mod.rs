@@ -183,14 +183,16 @@ pub fn validate_edit(state: &State, facts: &dyn DiskFacts, now: Timestamp) -> Ve
     validate_extent(state, Extent::Whole, facts, now)
 }
 
-/// Tasks that are APPROVED by their status alone.
+/// Tasks that are APPROVED or MERGED by their status alone.
 fn unapproved(state: &State) -> impl Iterator<Item = Violation> {
     let lacking = state.bodies().filter(|(_, body)| lacks_approval(body.record()));
-    lacking.map(|(id, _)| {
-        let message = format!(
-            "APPROVED task has no approval of its commit, so it is not merged; approve it or send it back: liza \
-             submit-verdict {id} APPROVED or REJECTED"
-        );
+    lacking.map(|(id, body)| {
+        let what = match body.record().status {
+            Some(Status::Merged) => "MERGED task has no record of an approval or a merge",
+            Some(_) | None => "APPROVED task has no approval of its commit, so it is not merged",
+        };
+        let message =
+            format!("{what}; approve it or send it back: liza submit-verdict {id} APPROVED or REJECTED");
         Violation { has_alarm: true, ..Violation::task(id, message) }
     })
 }

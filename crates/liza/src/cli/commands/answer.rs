@@ -3,6 +3,9 @@
 use liza_core::model::{Status, TaskId};
 use liza_core::protocol::{Answer, Answered};
 
+use liza_team::observe::last_run::last_run;
+use liza_team::run::is_team_running;
+
 use crate::cli::context::Context;
 use crate::cli::input::Text;
 use crate::cli::task_name::meant_task;
@@ -26,11 +29,16 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
-    let task = meant_task(&project.store().snapshot()?.board, args.task)?;
+    let state = project.store().snapshot()?;
+    let task = meant_task(&state.board, args.task)?;
     let command = Answer { task, text: args.text.read(context)? };
-    let is_stopped = project.stop_files().strongest().is_some();
-    context.run_in(&project, command, |answered| match (answered.unblocked, is_stopped) {
-        (true, true) => format!("{}, after liza resume", said(answered)),
+    let (is_stopped, runs) = (project.stop_files().strongest().is_some(), is_team_running(&project, &state)?);
+    context.run_in(&project, command, |answered| match (answered.unblocked, is_stopped, runs) {
+        (true, true, _) => format!("{}, after liza resume", said(answered)),
+        (true, false, false) if answered.status != Some(Status::Draft) => {
+            let run = last_run(&project).run;
+            format!("answered; no team is running. To continue {}: {run}", answered.task)
+        }
         _ => said(answered),
     })
 }

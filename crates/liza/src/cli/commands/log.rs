@@ -12,7 +12,7 @@ use crate::cli::context::Context;
 use crate::cli::task_name::{is_known, meant_task};
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{DIM, cut, pad, paint, style_of, wrap};
-use crate::cli::ui::log_text::sentence;
+use crate::cli::ui::log_text::sentence_by;
 use crate::cli::ui::output::Reply;
 
 /// Print the activity log.
@@ -130,7 +130,7 @@ fn print(entries: &[LogRecord], context: &Context) -> bool {
 fn lines(entry: &LogRecord, columns: usize, times: &LocalTime) -> Vec<String> {
     let when = times.short(entry.timestamp);
     let who = pad(&cut(&entry.agent, 15), 15);
-    let said = sentence(&entry.action, entry.task.as_deref(), &entry.detail);
+    let said = sentence_by(&entry.agent, &entry.action, entry.task.as_deref(), &entry.detail);
     let (left, first) = match columns {
         0..70 => (2, vec![format!("{}  {}", paint(DIM, &when), who.trim_end())]),
         _ => (when.len() + 2 + 15 + 2, Vec::new()),

@@ -96,6 +96,7 @@ fn shown(state: &State) -> Reply {
                 "scope": record.scope,
                 "spec_ref": record.spec_ref,
                 "depends_on": record.depends_on,
+                "validation": record.validation,
             })
         })
         .collect();
@@ -110,6 +111,7 @@ fn in_words(id: &TaskId, record: &TaskRecord) -> String {
     let lines = [
         line("done when", record.done_when.as_deref()),
         line("scope", record.scope.as_deref()),
+        line("validated", record.validation.as_ref().map(|commands| commands.join("; ")).as_deref()),
         line("after", Some(&depends.join(", "))),
     ];
     let lines: String = lines.into_iter().flatten().collect();

@@ -12,6 +12,7 @@ use liza_core::model::{Actor, GoalStatus, State};
 use liza_core::rules::figures::GoalFigures;
 use liza_host::durable;
 use liza_status::view::Progress;
+use liza_status::words::not_merged;
 use liza_team::engine::{Engine, EngineError};
 use liza_team::lifecycle::adopt_integration;
 use liza_team::observe::last_run::{last_run, remember_run};
@@ -440,27 +441,14 @@ pub(crate) fn summary(state: &State) -> (String, serde_json::Value) {
     let goal = state.board.goal.ready().map_or("?".to_owned(), |goal| goal.status.to_string());
     let lacks_goal = state.board.goal.ready().is_some_and(|goal| goal.description.trim().is_empty());
     let Some(sprint) = state.board.sprint.ready() else { return (format!("goal {goal}"), json!(null)) };
-    let progress = Progress::after_the_team(state, sprint, now());
-    let Progress { total, merged, replaced, abandoned, with_goal, dropped: _, .. } = progress;
-    let Progress { in_progress, stopped, blocked, waiting, .. } = progress;
-    let parts = [
-        (merged, "merged"),
-        (replaced, "replaced"),
-        (abandoned, "abandoned"),
-        (with_goal, "dropped with the goal"),
-        (in_progress.saturating_sub(stopped), "in progress"),
-        (stopped, "stopped"),
-        (blocked, "BLOCKED"),
-        (waiting, "to do"),
-    ];
-    let parts =
-        parts.iter().filter(|(number, _)| *number > 0).map(|(number, word)| format!("{number} {word}"));
-    let parts = parts.collect::<Vec<_>>().join(", ");
-    let text = match total {
+    let progress = Progress::of(state, sprint, now());
+    let merged = (progress.merged > 0).then(|| format!("{} merged", progress.merged));
+    let parts = merged.into_iter().chain(not_merged(&progress)).collect::<Vec<_>>().join(", ");
+    let text = match progress.total {
         0 if lacks_goal => "no goal yet; to state one: liza goal new \"GOAL\"".to_owned(),
         0 => format!("goal {goal} · no tasks"),
         1 => format!("goal {goal} · 1 task: {parts}"),
-        _ => format!("goal {goal} · {total} tasks: {parts}"),
+        total => format!("goal {goal} · {total} tasks: {parts}"),
     };
     (text, json!(progress))
 }

@@ -224,6 +224,9 @@ impl TaskPage<'_> {
         let record = self.record;
         let failed = record.failed_by.iter().flatten().copied();
         let failed: Vec<AgentId> = failed.filter(|agent| !has_only_asked(record, *agent)).collect();
+        // Liza has sent it back with the same lines.
+        let is_sent_back = record.past().last_verdict_by == Some(Some("system"));
+        let is_reason = record.rejection_reason.is_some() && is_sent_back;
         let mut lines = self.fields(&[
             ("Takes back", record.takes_back.as_deref().map(bullets)),
             ("Rejected", record.rejection_reason.clone()),
@@ -234,7 +237,7 @@ impl TaskPage<'_> {
             ("Failed by", Some(failed).filter(|failed| !failed.is_empty()).map(|failed| names(&failed))),
             ("Rescoped", record.rescope_reason.clone()),
             ("Gate", record.gate_change.as_ref().map(gate_in_words)),
-            ("Validation", record.validated.as_ref().map(validation_words)),
+            ("Validation", record.validated.as_ref().filter(|_| !is_reason).map(validation_words)),
         ]);
         let counted = |label: &str, n: Option<u32>| {
             let sessions = count(n.filter(|n| *n > 0)? as usize, "session");

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use liza_core::model::{AgentId, GoalStatus, Network, TaskId};
-use liza_host::columns::name_columns;
+use liza_host::columns::{fitting_parts, name_columns};
 use liza_host::local_time::LocalTime;
 use liza_status::alarms::{AlarmKind, AlarmLevel, Confinement};
 use liza_status::view::{AgentView, Alert, Liveness, SprintView, TaskPhase, TaskView, View, view};
@@ -121,7 +121,7 @@ fn head(view: &View, columns: usize) -> Vec<String> {
 
 fn progress(sprint: &SprintView, columns: usize) -> String {
     let progress = &sprint.progress;
-    let facts = sprint_facts(sprint).join(" · ");
+    let facts = fitting_parts(sprint_facts(sprint), None, columns.saturating_sub(width(&sprint.id) + 2));
     let id = paint(DIM, &sprint.id);
     let room = columns.saturating_sub(width(&sprint.id) + width(&facts) + 4).min(20);
     if progress.total == 0 || room < 6 {

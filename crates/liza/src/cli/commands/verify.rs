@@ -284,6 +284,9 @@ fn reply(findings: &[Finding], contradictions: &[Contradiction]) -> Reply {
     let listed = findings.iter().filter(|finding| finding.class != Class::BeforeReceipts);
     let mut lines: Vec<String> = listed.map(shown).collect();
     lines.extend(contradictions.iter().map(described));
+    if !contradictions.is_empty() {
+        *classes.entry(Class::Contradicted).or_default() += contradictions.len();
+    }
     let counts: Vec<String> = classes.iter().map(|(class, number)| format!("{number} {class}")).collect();
     lines.push(format!("{}: {}", count(findings.len(), "commit"), counts.join(", ")));
     // What is not signed is no more than consistent, and what is signed no more than that.

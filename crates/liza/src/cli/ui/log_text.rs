@@ -56,7 +56,13 @@ impl LogSentence {
     }
 }
 
-pub(crate) fn sentence(action: &str, task: Option<&str>, detail: &str) -> LogSentence {
+/// The sentence of an entry. What Liza sends back by itself is no verdict.
+pub(crate) fn sentence_by(agent: &str, action: &str, task: Option<&str>, detail: &str) -> LogSentence {
+    let is_sent_back = action == "rejected" && agent == "system";
+    sentence(if is_sent_back { "sent_back" } else { action }, task, detail)
+}
+
+fn sentence(action: &str, task: Option<&str>, detail: &str) -> LogSentence {
     let detail = one_line(detail);
     match task {
         Some(task) => about_task(action, &one_line(task), &detail),
@@ -98,6 +104,7 @@ fn about_task(action: &str, task: &str, detail: &str) -> LogSentence {
         "validated" => say(Plain, "", &format!(": {detail}")),
         "review_dropped" => say(Attention, "drops the review of ", &colon),
         "rejected" => say(Attention, "rejects ", &colon),
+        "sent_back" => say(Attention, "sends back ", &colon),
         "approved" => say(Good, "approves ", "").with(detail),
         "merged" => say(Good, "", " is merged").with(detail),
         "integration_failed" => say(Bad, "", &format!(" cannot be merged: {detail}")),
@@ -225,6 +232,8 @@ mod tests {
     fn a_detail_is_kept_beside_its_sentence_and_an_unknown_action_keeps_its_words() {
         assert_eq!(sentence("merged", Some("t"), "fast-forward").whole(), "t is merged (fast-forward)");
         assert_eq!(sentence("approved", Some("t"), "").whole(), "approves t");
+        assert_eq!(sentence_by("system", "rejected", Some("t"), "red").whole(), "sends back t: red");
+        assert_eq!(sentence_by("human", "rejected", Some("t"), "no").whole(), "rejects t: no");
         assert_eq!(sentence("odd_thing", None, "x\ny").whole(), "odd thing x y");
     }
 

@@ -12,7 +12,7 @@ use liza_store::{LogReader, LogRecord};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag::register;
 
-use crate::cli::ui::log_text::{Tone, sentence};
+use crate::cli::ui::log_text::{Tone, sentence_by};
 
 use super::layout::{BOLD, CYAN, GREEN, YELLOW, clean, cut, one_line, pad, paint, style_of, wrap};
 use super::output::Screen;
@@ -96,7 +96,7 @@ fn line(entry: &LogRecord, screen: &Screen) -> Option<String> {
 /// The event in a short sentence; none for events that only Liza needs to know.
 fn told(entry: &LogRecord) -> Option<(Tone, String)> {
     let detail = cut(&one_line(&entry.detail), 160);
-    let said = sentence(&entry.action, entry.task.as_deref(), &detail);
+    let said = sentence_by(&entry.agent, &entry.action, entry.task.as_deref(), &detail);
     if !said.is_story {
         return None;
     }
@@ -104,7 +104,7 @@ fn told(entry: &LogRecord) -> Option<(Tone, String)> {
     let after = |word: &str| detail.split_once(word).map_or(detail.as_str(), |(_, rest)| rest).to_owned();
     // A form that an agent has filled in is longer than what a person wants to hear.
     let text = match entry.action.as_str() {
-        "rejected" => {
+        "rejected" if entry.agent != "system" => {
             let reason = after("[blocker] ");
             format!("rejects {task}: {}", reason.split(" Why it matters").next().unwrap_or_default())
         }
