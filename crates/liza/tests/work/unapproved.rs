@@ -53,14 +53,17 @@ fn a_status_without_an_approval_is_shown_until_a_person_has_judged_it() {
 #[test]
 fn a_task_that_is_merged_by_its_status_alone_is_no_merged_task() {
     let project = team();
+    submitted(&project, "two");
+    project.liza(&["submit-verdict", "two", "APPROVED"]).ok();
+    merge(&project, "two").ok();
     let commit = approved_by_hand(&project, "one");
-    set(&project, "one", "worktree", "null");
-    set(&project, "one", "status", "MERGED");
+    let edited = project.read(".liza/state.yaml").replace("status: APPROVED", "status: MERGED");
+    project.write(".liza/state.yaml", &edited.replace("worktree: .worktrees/one", "worktree: null"));
     let status = project.liza(&["status"]).ok().to_owned();
     for words in ["NO APPROVAL", "→ liza submit-verdict one REJECTED"] {
         assert!(status.contains(words), "{words}: {status}");
     }
-    assert!(!status.contains("1 merged") && !status.contains("1 of 1 merged"), "{status}");
+    assert!(status.contains("0 of 1 merged"), "{status}");
     for verb in ["validate", "doctor"] {
         let found = project.liza(&[verb]);
         assert!(format!("{found:?}").contains("submit-verdict one"), "{found:?}");
@@ -108,9 +111,6 @@ fn a_person_judges_a_task_that_names_no_commit() {
     );
     project.liza(&["mark-blocked", "three", "--reason", "think again"]).ok();
     assert_eq!(project.status("three"), "BLOCKED");
-    // Nobody is there to continue it.
-    let answered = project.liza(&["answer", "three", "as it is"]).ok().to_owned();
-    assert!(answered.contains("no team is running. To continue three: liza run"), "{answered}");
     project
         .liza(&["submit-verdict", "four", "APPROVED", "--commit", &commit, "--json"])
         .refused(1, "missing");
@@ -128,4 +128,14 @@ fn a_verdict_is_about_the_commit_that_was_submitted() {
     project
         .liza(&["submit-verdict", "one", "APPROVED", "--commit", &other, "--json"])
         .refused(1, "not_approved_commit");
+}
+
+/// Covers: AX-25
+#[test]
+fn an_answer_without_a_team_names_the_command_that_starts_one() {
+    let project = TestProject::new();
+    project.add_task("one");
+    project.liza(&["mark-blocked", "one", "--reason", "which colour?"]).ok();
+    let answered = project.liza(&["answer", "one", "red"]).ok().to_owned();
+    assert!(answered.contains("no team is running. To continue one: liza run"), "{answered}");
 }
