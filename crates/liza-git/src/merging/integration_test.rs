@@ -11,8 +11,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use liza_host::private;
-use liza_ids::gate::GatePatterns;
-use liza_ids::{GateSettings, SandboxMin, Sha};
+use liza_ids::{SandboxMin, Sha};
 use liza_sandbox::confine::{Plan, ProgramRun, RunEnd, RunStage};
 use liza_sandbox::sys::remove_tree::remove_tree;
 
@@ -21,6 +20,7 @@ use crate::program::error::GitError;
 use crate::program::leftovers::{leftovers, temporary_name};
 use crate::program::refs::Branch;
 use crate::program::repo::{Repo, sha};
+use crate::workspace::nested_settings::FOLDER;
 use crate::workspace::own_repo::NewCheckout;
 use crate::workspace::rescue::as_liza;
 use crate::workspace::view::Files;
@@ -99,7 +99,7 @@ impl UnusedTest {
     }
 }
 
-/// A checkout of one commit beside the worktrees of the tasks, removed on drop.
+/// A checkout of one commit, removed on drop.
 #[derive(Debug)]
 pub struct ScratchCheckout {
     path: PathBuf,
@@ -143,23 +143,6 @@ pub struct TestStage<'a> {
 }
 
 impl Repo {
-    /// Runs the test of `commit`, if it has one, unconfined; writes its output to the file `output`.
-    pub fn run_integration_test(
-        &self,
-        commit: &Sha,
-        output: &Path,
-        limit: Duration,
-    ) -> Result<IntegrationTestResult, GitError> {
-        let protected = self.protected(commit, &GatePatterns::new(&GateSettings::default()))?;
-        match self.is_tested(commit)? {
-            true => {
-                let checkout = self.scratch_checkout(commit)?;
-                self.run_test((commit, &checkout), &protected, output, limit, None)
-            }
-            false => Ok(IntegrationTestResult::NoScript),
-        }
-    }
-
     /// A commit on no branch: `base` with the test of the person's checkout, as it is there now.
     pub fn commit_with_test(&self, base: &Sha) -> Result<Sha, GitError> {
         let file = self.root().join(SCRIPT);
@@ -182,14 +165,14 @@ impl Repo {
         Ok(self.test_script(commit)?.is_some())
     }
 
-    /// Runs the test of a commit in its checkout, confined if there is a stage. Writes the protected files first, as stored.
+    /// Runs the test of a commit in its checkout, confined if there is a plan. Writes the protected files first, as stored.
     pub fn run_test(
         &self,
         (commit, checkout): (&Sha, &ScratchCheckout),
         protected: &Protected,
         output: &Path,
         limit: Duration,
-        stage: Option<&TestStage<'_>>,
+        stage: &TestStage<'_>,
     ) -> Result<IntegrationTestResult, GitError> {
         let script = checkout.shown().join(SCRIPT);
         let shell = || (PathBuf::from(SHELL), vec![script.to_string_lossy().into_owned()]);
@@ -206,7 +189,7 @@ impl Repo {
         protected: &Protected,
         output: &Path,
         limit: Duration,
-        stage: Option<&TestStage<'_>>,
+        stage: &TestStage<'_>,
     ) -> Result<IntegrationTestResult, GitError> {
         let program = (PathBuf::from(SHELL), vec!["-c".to_owned(), line.to_owned()]);
         self.judge(checkout, program, protected, output, limit, stage)
@@ -219,18 +202,13 @@ impl Repo {
         protected: &Protected,
         output: &Path,
         limit: Duration,
-        stage: Option<&TestStage<'_>>,
+        stage: &TestStage<'_>,
     ) -> Result<IntegrationTestResult, GitError> {
-        let scratch = stage.map(|_| self.scratch_folder()).transpose()?;
-        let cancelled = stage.and_then(|stage| stage.cancelled);
-        let stage = match stage.zip(scratch.as_ref()) {
-            None => None,
-            Some((TestStage { liza, caches, minimum, plan, .. }, scratch)) => {
-                let plan = plan(checkout.shown(), &scratch.path)?;
-                plan.map(|plan| RunStage { liza, caches, scratch: &scratch.path, minimum: *minimum, plan })
-            }
-        };
+        let TestStage { liza, caches, minimum, cancelled, plan } = *stage;
+        let scratch = scratch_in(checkout.path().parent().unwrap_or(self.root()))?;
         let directory = checkout.shown();
+        let plan = plan(directory, &scratch.path)?;
+        let stage = plan.map(|plan| RunStage { liza, caches, scratch: &scratch.path, minimum, plan });
         let gate = self.lay_out(checkout.path(), protected)?;
         let stage = stage.map(|mut stage| {
             stage.plan.placed.extend(gate.sealed(directory));
@@ -255,14 +233,13 @@ impl Repo {
     /// A folder for temporary files, removed like a checkout.
     pub fn scratch_folder(&self) -> Result<ScratchCheckout, GitError> {
         self.check_worktrees_folder()?;
-        let path = self.worktrees_folder().join(temporary_name(PREFIX));
-        private::create_folder(&path).map_err(|error| GitError::io("creating a folder", &path, error))?;
-        Ok(ScratchCheckout { path, shown: None })
+        scratch_in(&self.worktrees_folder())
     }
 
     /// Removes scratch checkouts of dead processes; returns them.
     pub(crate) fn remove_test_leftovers(&self) -> Vec<PathBuf> {
-        let left = leftovers(&self.worktrees_folder(), PREFIX);
+        let folders = [self.worktrees_folder(), self.root().join(FOLDER)];
+        let left: Vec<PathBuf> = folders.iter().flat_map(|folder| leftovers(folder, PREFIX)).collect();
         for path in &left {
             let _ = remove_tree(path);
         }
@@ -302,8 +279,18 @@ impl Repo {
     }
 
     pub fn scratch_checkout(&self, commit: &Sha) -> Result<ScratchCheckout, GitError> {
+        self.scratch_checkout_in(&self.worktrees_folder(), commit)
+    }
+
+    /// The same where no session can read it, nor the temporary files of what runs in it.
+    pub fn hidden_checkout(&self, commit: &Sha) -> Result<ScratchCheckout, GitError> {
+        self.scratch_checkout_in(&self.root().join(FOLDER), commit)
+    }
+
+    /// `folder` is one of the root, as that of the worktrees: a checkout names the project's objects from there.
+    fn scratch_checkout_in(&self, folder: &Path, commit: &Sha) -> Result<ScratchCheckout, GitError> {
         self.remove_test_leftovers();
-        let path = self.worktrees_folder().join(temporary_name(PREFIX));
+        let path = folder.join(temporary_name(PREFIX));
         self.create_checkout(&NewCheckout {
             place: &path,
             commit,
@@ -314,6 +301,12 @@ impl Repo {
         })?;
         Ok(ScratchCheckout { path, shown: None })
     }
+}
+
+fn scratch_in(folder: &Path) -> Result<ScratchCheckout, GitError> {
+    let path = folder.join(temporary_name(PREFIX));
+    private::create_folder(&path).map_err(|error| GitError::io("creating a folder", &path, error))?;
+    Ok(ScratchCheckout { path, shown: None })
 }
 
 /// As a shell does: the reason goes to the output, and the status is 126.

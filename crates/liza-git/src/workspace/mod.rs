@@ -12,7 +12,7 @@ pub(crate) mod large_files;
 pub(crate) mod locks;
 pub(crate) mod moved_paths;
 pub(crate) mod nested_repo;
-mod nested_settings;
+pub(crate) mod nested_settings;
 pub(crate) mod outside_links;
 pub(crate) mod own_repo;
 pub(crate) mod quarantine;

@@ -17,7 +17,7 @@ use crate::workspace::agent_repo::without_dots;
 use crate::workspace::giant_files::remove_waiting;
 
 /// The folder of Liza in a project.
-const FOLDER: &str = ".liza";
+pub(crate) const FOLDER: &str = ".liza";
 
 const ACTION: &str = "restoring the settings of repositories inside a worktree";
 

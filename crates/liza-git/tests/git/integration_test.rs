@@ -4,7 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use liza_git::IntegrationTestResult;
+use liza_git::{IntegrationTestResult, TestStage};
+use liza_ids::GateSettings;
+use liza_ids::gate::GatePatterns;
 
 use crate::support::{TestRepo, read, script, write};
 
@@ -20,9 +22,22 @@ fn with_test(text: &str) -> (TestRepo, PathBuf) {
     (test, output)
 }
 
+/// Runs the test of HEAD, if it has one, unconfined.
+fn run_head(test: &TestRepo, output: &Path, limit: Duration) -> IntegrationTestResult {
+    let (repo, commit) = (&test.repo, test.sha("HEAD"));
+    if !repo.is_tested(&commit).unwrap() {
+        return IntegrationTestResult::NoScript;
+    }
+    let protected = repo.protected(&commit, &GatePatterns::new(&GateSettings::default())).unwrap();
+    let checkout = repo.scratch_checkout(&commit).unwrap();
+    let (liza, plan) = (Path::new("liza"), &|_: &Path, _: &Path| Ok(None));
+    let stage = TestStage { liza, caches: output, minimum: None, cancelled: None, plan };
+    repo.run_test((&commit, &checkout), &protected, output, limit, &stage).unwrap()
+}
+
 fn run(test: &TestRepo, output: &Path, limit: Duration) -> IntegrationTestResult {
     let before = test.worktree_list();
-    let result = test.repo.run_integration_test(&test.sha("HEAD"), output, limit).unwrap();
+    let result = run_head(test, output, limit);
     assert_eq!(test.worktree_list(), before, "its worktree is gone");
     assert_eq!(fs::read_dir(test.root.join(".worktrees")).map_or(0, Iterator::count), 0);
     result
@@ -112,9 +127,8 @@ fn a_script_that_cannot_start_fails_and_one_that_is_not_executable_runs() {
 #[test]
 fn a_checkout_left_by_a_crash_is_removed() {
     let (test, output) = with_test("true");
-    let left = test.root.join(".worktrees/.integration-test-4194305-0");
-    write(&left.join("a"), "a\n");
-    let result = test.repo.run_integration_test(&test.sha("HEAD"), &output, LONG).unwrap();
-    assert_eq!(result, IntegrationTestResult::Passed);
-    assert!(!left.exists());
+    let left = [".worktrees", ".liza"].map(|at| test.root.join(at).join(".integration-test-4194305-0"));
+    left.iter().for_each(|left| write(&left.join("a"), "a\n"));
+    assert_eq!(run_head(&test, &output, LONG), IntegrationTestResult::Passed);
+    assert!(!left.iter().any(|left| left.exists()));
 }

@@ -23,8 +23,9 @@ pub(super) struct JudgedCopy {
 }
 
 impl JudgedCopy {
-    pub(super) fn new(repo: &Repo, commit: &Sha) -> Result<Self, GitError> {
-        Ok(Self { checkout: repo.scratch_checkout(commit)?, room: None, build: None, marks: None })
+    /// Programs know the checkout by its own path.
+    pub(super) fn at_own_place(checkout: ScratchCheckout) -> Self {
+        Self { checkout, room: None, build: None, marks: None }
     }
 
     /// Its rooms show it at the place at which builds are kept, if they can.
@@ -34,7 +35,7 @@ impl JudgedCopy {
         commit: &Sha,
         caches: &Path,
     ) -> Result<Self, GitError> {
-        let mut copy = Self::new(project.repo()?, commit)?;
+        let mut copy = Self::at_own_place(project.repo()?.scratch_checkout(commit)?);
         let liza = std::env::current_exe().unwrap_or_else(|_| "liza".into());
         if can_copy_in_room(project, config, &liza) {
             copy.room = RoomCopy::of(project.folder(), copy.checkout.path(), caches);

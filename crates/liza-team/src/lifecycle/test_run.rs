@@ -6,9 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use liza_agents::providers::role_network;
-use liza_core::model::{
-    Config, Network, Role, Sandbox, Sha, TaskId, TestFailure, ValidationCommand, ValidationStart,
-};
+use liza_core::model::{Config, Network, Role, Sha, TaskId, TestFailure, ValidationCommand, ValidationStart};
 use liza_core::text::one_line;
 use liza_git::{BuiltCheckout, GitError, IntegrationTestResult, Protected, TestStage};
 use liza_host::durable;
@@ -94,7 +92,7 @@ pub(super) struct TestRun<'p> {
     used_by: CheckoutUse<'p>,
     /// Ends the run at once when it becomes true.
     cancelled: Option<&'p AtomicBool>,
-    /// A folder that this run alone reads; it has no network.
+    /// A folder that this run alone reads; it reaches nothing.
     reads: Option<&'p Path>,
     start: Start,
 }
@@ -191,7 +189,7 @@ impl<'p> TestRun<'p> {
         let (repo, limit) = (self.project.repo()?, self.config.integration_test_limit.0);
         let copy = self.copy(commit, self.start)?;
         let output = self.new_log(name);
-        let run = |stage: Option<&TestStage<'_>>| {
+        let run = |stage: &TestStage<'_>| {
             repo.run_line(&copy.checkout, line, gate, &output, Duration::from_secs(limit), stage)
         };
         let passed = matches!(self.staged(&copy, run)?, IntegrationTestResult::Passed);
@@ -206,7 +204,7 @@ impl<'p> TestRun<'p> {
         }
         let copy = self.copy(commit, self.start)?;
         let output = self.new_log(name);
-        let run = |stage: Option<&TestStage<'_>>| {
+        let run = |stage: &TestStage<'_>| {
             repo.run_test((commit, &copy.checkout), gate, &output, Duration::from_secs(limit), stage)
         };
         let result = self.staged(&copy, run)?;
@@ -217,7 +215,7 @@ impl<'p> TestRun<'p> {
     }
 
     fn copy(&self, commit: &Sha, start: Start) -> Result<JudgedCopy, EngineError> {
-        let (project, config) = (self.project, self.config);
+        let (project, config, repo) = (self.project, self.config, self.project.repo()?);
         let start = if config.validation_start == ValidationStart::Head { start } else { Start::OwnPlace };
         let caches = self.used_by.caches(project.folder());
         let set_up = |copy: &JudgedCopy| {
@@ -231,10 +229,14 @@ impl<'p> TestRun<'p> {
         }
         let mut copy = match start {
             Start::BuildPlace => JudgedCopy::at_build_place(project, config, commit, &caches)?,
-            Start::OwnPlace | Start::HeadBuild => JudgedCopy::new(project.repo()?, commit)?,
+            Start::OwnPlace | Start::HeadBuild => JudgedCopy::at_own_place(match self.reads {
+                // What it writes is for no session.
+                Some(_) => repo.hidden_checkout(commit)?,
+                None => repo.scratch_checkout(commit)?,
+            }),
         };
         set_up(&copy)?;
-        copy.mark(project.repo()?, commit);
+        copy.mark(repo, commit);
         Ok(copy)
     }
 
@@ -288,7 +290,7 @@ impl<'p> TestRun<'p> {
     ) -> Result<(CommandEnd, Option<FailedCommand>), EngineError> {
         let (repo, limit) = (self.project.repo()?, self.config.validation_limit.0);
         let output = self.new_log(&format!("{name}-validation"));
-        let run = |stage: Option<&TestStage<'_>>| {
+        let run = |stage: &TestStage<'_>| {
             repo.run_line(&copy.checkout, &command.line, gate, &output, Duration::from_secs(limit), stage)
         };
         let began = Instant::now();
@@ -335,9 +337,16 @@ impl<'p> TestRun<'p> {
     fn staged<R>(
         &self,
         copy: &JudgedCopy,
-        run: impl FnOnce(Option<&TestStage<'_>>) -> Result<R, GitError>,
+        run: impl FnOnce(&TestStage<'_>) -> Result<R, GitError>,
     ) -> Result<R, EngineError> {
-        let (project, config) = (self.project, self.config);
+        // What it reads must stay there: it gets nothing of the person's in which a session could find it.
+        let alone = self.reads.map(|_| Config {
+            network_ports: Vec::new(),
+            sandbox_sockets: Vec::new(),
+            sandbox_writable: Vec::new(),
+            ..self.config.clone()
+        });
+        let (project, config) = (self.project, alone.as_ref().unwrap_or(self.config));
         let liza = std::env::current_exe().unwrap_or_else(|_| "liza".into());
         let room = copy.room.as_ref();
         let caches =
@@ -357,9 +366,6 @@ impl<'p> TestRun<'p> {
                 channel: None,
                 network: is_closed.then_some(&closed),
             };
-            if config.sandbox == Sandbox::Off {
-                return Ok(None);
-            }
             let mut plan = session_plan(project, config, &needs)?;
             if let Some((plan, room)) = plan.as_mut().zip(room) {
                 let shown = room.placed().map_err(|error| GitError::io("showing a copy", checkout, error));
@@ -368,7 +374,7 @@ impl<'p> TestRun<'p> {
             Ok(plan)
         };
         let (minimum, cancelled) = (minimum(config), self.cancelled);
-        Ok(run(Some(&TestStage { liza: &liza, caches: &caches, minimum, cancelled, plan: &plan }))?)
+        Ok(run(&TestStage { liza: &liza, caches: &caches, minimum, cancelled, plan: &plan })?)
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use liza_agents::providers::SettingFiles;
-use liza_core::model::{Config, Role, Sandbox, Sha, TaskId};
+use liza_core::model::{Config, Role, Sha, TaskId};
 use liza_git::{GitError, MovedPaths, copy_tree, make_parents};
 use liza_host::{durable, private};
 use liza_sandbox::confine::{
@@ -198,7 +198,7 @@ fn run(
         channel: None,
         network: None,
     };
-    let mut plan = if config.sandbox == Sandbox::Off { None } else { session_plan(project, config, &needs)? };
+    let mut plan = session_plan(project, config, &needs)?;
     if let Some((plan, room)) = plan.as_mut().zip(room) {
         plan.placed.extend(room.placed().map_err(SetupError::io("show", checkout))?);
     }

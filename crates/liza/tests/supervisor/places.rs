@@ -96,7 +96,7 @@ const PLACES: &[Place] = &[
     place("the files that judge a merge, where tested code runs", &[Person], &[Person, Commit], ISOLATED,
         &[Attempt("accept its own change of what judges it"), Test("supervisor/copies.rs", "sealed_files_cannot_be_changed_replaced_or_moved_away")]),
     place("hidden acceptance tests (`holdout`)", &[Person], &[Person], RESTRICTED,
-        &[Attempt("read your hidden acceptance tests"), Test("work/holdout.rs", "what_it_runs_is_a_copy_at_a_random_path_without_network_and_no_other_code_reads_it")]),
+        &[Attempt("read your hidden acceptance tests"), Test("work/holdout.rs", "what_it_runs_is_a_copy_at_a_random_path_and_no_other_code_reads_it"), Test("work/holdout.rs", "what_it_runs_reaches_no_place_that_the_person_has_opened_to_sessions")]),
     place("accepted settings of a shared blackboard", &[Person], &[Person], RESTRICTED,
         &[Attempt("accept settings for you"), Test("machines/settings.rs", "needs_postgres_what_another_machine_or_an_sql_writer_sets_runs_nothing_until_it_is_accepted")]),
 ];
@@ -168,7 +168,8 @@ fn the_places_with_their_labels_are_in_the_safety_page() {
         "| Place | Written by | Read by | Holds from | Tried by |\n|---|---|---|---|---|\n".to_owned();
     for Place { what, written, read, from, tried } in PLACES {
         let names = |labels: &[Label]| labels.iter().map(|label| label.name()).collect::<Vec<_>>().join(", ");
-        let tries: Vec<String> = tried.iter().map(in_words).collect();
+        let mut tries: Vec<String> = tried.iter().map(in_words).collect();
+        tries.dedup();
         let cells = [*what, &names(written), &names(read), from.name(), &tries.join("; ")].join(" | ");
         table.push_str(&format!("| {cells} |\n"));
     }

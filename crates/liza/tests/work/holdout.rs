@@ -3,6 +3,7 @@
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 
 use crate::fixture::*;
@@ -72,36 +73,93 @@ fn a_test_that_the_branch_does_not_pass_either_is_not_yet_reached() {
     merge(&holdout.project, "one").ok();
 }
 
+/// A run says so, since nothing of what it tries would be refused otherwise.
+const CONFINED: &str = "grep -q '^NoNewPrivs:.*1' /proc/self/status && echo confined";
+
 /// Covers: RO-09
 #[test]
-fn what_it_runs_is_a_copy_at_a_random_path_without_network_and_no_other_code_reads_it() {
+#[cfg(target_os = "linux")]
+fn what_it_runs_is_a_copy_at_a_random_path_and_no_other_code_reads_it() {
     let holdout = Holdout::new("");
     let original = holdout.folder().join("names");
     let original = original.display();
-    // At level `off` all of this is open.
-    let confined = "grep -q '^NoNewPrivs:.*1' /proc/self/status || exit 0";
-    let service = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = service.local_addr().unwrap().port();
-    let reaches = format!(
-        "python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}), 2)' 2>/dev/null"
-    );
     holdout.write(
         "run",
         &format!(
-            "#!/bin/sh\necho \"place $0\"\ncat \"$(dirname \"$0\")/names\" >/dev/null || exit 4\n{confined}\ncat {original} && exit 5\n\
-             echo x 2>/dev/null > \"$(dirname \"$0\")/planted\" && exit 6\n{reaches} && exit 7\nexit 0"
+            "#!/bin/sh\necho \"place $0\"\n{CONFINED}\ncat \"$(dirname \"$0\")/names\" >/dev/null || exit 4\ncat {original} && exit 5\n\
+             echo x 2>/dev/null > \"$(dirname \"$0\")/planted\" && exit 6\nexit 0"
         ),
     );
     let project = &holdout.project;
-    let reading = format!("{confined}; if cat {original}; then exit 1; fi");
+    let reading = format!("if cat {original}; then exit 1; fi");
     project.liza(&["config", "validation", &serde_json::to_string(&[reading]).unwrap()]).ok();
     approved(project, "one");
     merge(project, "one").ok();
     approved(project, "two");
     merge(project, "two").ok();
     let outputs = holdout.outputs();
+    assert_eq!(outputs.matches("confined\n").count(), 2, "{outputs}");
     let places: Vec<&str> = outputs.lines().filter_map(|line| line.strip_prefix("place ")).collect();
     assert!(matches!(places.as_slice(), [one, two] if one != two), "{outputs}");
+}
+
+/// Code under test could leave the acceptance tests where sessions read, too.
+///
+/// Covers: RO-09
+#[test]
+#[cfg(target_os = "linux")]
+fn what_it_runs_reaches_no_place_that_the_person_has_opened_to_sessions() {
+    for limit in [None, Some("100")] {
+        let holdout = Holdout::new("");
+        let project = &holdout.project;
+        if let Some(limit) = limit {
+            project.liza(&["config", "sandbox_max_abi", limit]).ok();
+        }
+        let (folder, socket) = (project.home().join("shared"), project.home().join("socket"));
+        fs::create_dir(&folder).unwrap();
+        let _local = UnixListener::bind(&socket).unwrap();
+        let service = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = service.local_addr().unwrap().port();
+        project.liza(&["config", "network_ports", &format!("[{port}]")]).ok();
+        project.liza(&["config", "sandbox_sockets", &format!("[{}]", socket.display())]).ok();
+        project.liza(&["config", "sandbox_writable", &format!("[{}]", folder.display())]).ok();
+        let tries = format!(
+            "{CONFINED}\n\
+             perl -MIO::Socket::INET -e 'exit !IO::Socket::INET->new(\"127.0.0.1:{port}\")' && echo reached a service\n\
+             perl -MIO::Socket::UNIX -e 'exit !IO::Socket::UNIX->new(\"{}\")' && echo reached a socket\n\
+             echo x > {}/$1 && echo reached a folder\n\
+             echo x > own && echo x > \"$TMPDIR/own\" && echo \"writes to $PWD and $TMPDIR\"\nexit 0",
+            socket.display(),
+            folder.display()
+        );
+        project.write("tries.sh", &tries);
+        holdout.write("run", &format!("#!/bin/sh\nset -- holdout\n{tries}"));
+        let validation = ["sh tries.sh validation"];
+        project.git(&["add", "."]);
+        project.git(&["commit", "-qm", "tries"]);
+        project.liza(&["sync"]).ok();
+        project.liza(&["config", "validation", &serde_json::to_string(&validation).unwrap()]).ok();
+        approved(project, "one");
+        let open = project.read(".liza/integration-tests/one-validation-1.log");
+        for place in ["confined\n", "reached a service", "reached a socket", "reached a folder"] {
+            assert!(open.contains(place), "other code under test reaches it: {place}: {limit:?}: {open}");
+        }
+        merge(project, "one").ok();
+        let outputs = holdout.outputs();
+        assert!(outputs.contains("confined\n") && !outputs.contains("reached"), "{limit:?}: {outputs}");
+        assert!(!folder.join("holdout").exists());
+        // Sessions read checkouts and temporary files of other runs, which are among the worktrees.
+        let writes = |text: &str, at: &str| {
+            let at = project.root.join(at).join(".integration-test-");
+            text.contains(&format!("writes to {0}", at.display()))
+                && text.contains(&format!(" and {0}", at.display()))
+        };
+        assert!(writes(&open, ".worktrees") && writes(&outputs, ".liza"), "{limit:?}: {open}{outputs}");
+        let left = fs::read_dir(project.root.join(".liza")).unwrap().flatten();
+        assert!(
+            left.map(|entry| entry.file_name()).all(|name| !name.display().to_string().contains("test-"))
+        );
+    }
 }
 
 /// Covers: RO-09
