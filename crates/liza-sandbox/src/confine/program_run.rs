@@ -21,7 +21,7 @@ use super::caches::cache_variables;
 use super::environment::{EnvironmentUse, Variable, is_of_database, passed_environment};
 use super::plan::Plan;
 use super::program_keeper::{KeeperSocket, keeper_command};
-use super::stage::{StageInput, StageOrder};
+use super::stage::StageOrder;
 
 /// The longest time for the end of the output once the program has ended.
 const OUTPUT_LIMIT: Duration = Duration::from_secs(5);
@@ -128,8 +128,7 @@ impl ProgramRun<'_> {
             program: Some(self.program.clone()),
             arguments: self.arguments.clone(),
             directory: Some(self.directory.to_owned()),
-            environment: None,
-            input: StageInput::Nothing,
+            ..StageOrder::default()
         };
         Ok((command, Some((socket, order))))
     }

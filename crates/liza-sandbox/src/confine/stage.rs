@@ -27,7 +27,7 @@ use super::placed::Placed;
 use super::plan::Plan;
 use super::room::{self, NoRoom, RoomOrder, RoomSide};
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StageOrder {
     pub plan: Plan,
     pub minimum: Option<SandboxMin>,
@@ -41,8 +41,9 @@ pub struct StageOrder {
     pub input: StageInput,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StageInput {
+    #[default]
     Nothing,
     /// A copy of this file, read before anything is restricted. The program gets no descriptor of a file outside of its room.
     File(PathBuf),

@@ -18,13 +18,16 @@ use crate::sys::peer::{Silenced, SpeakerRule};
 use super::descriptor::{ReceivedListener, learn_sender, receive_listener};
 use super::level::Level;
 use super::plan::Plan;
-use super::stage::{StageInput, StageOrder, StageReport};
+use super::stage::{StageOrder, StageReport};
 use super::system_folders::SHARED_MEMORY;
 
 /// For programs without a channel.
 pub const NO_SPEAKER: SpeakerRule = |_, _, _| Err(Silenced::UnderTest);
 
 pub const STAGE: &str = "confine";
+
+/// For a socket outside of what the program has.
+const TEMPORARY: &str = "/tmp";
 
 /// The longest time for the stage; it opens some hundred folders.
 const STAGE_LIMIT: Duration = Duration::from_secs(30);
@@ -83,7 +86,7 @@ impl StageSocket {
         speakers: SpeakerRule,
         in_errors: bool,
     ) -> io::Result<StageStarted> {
-        let probes = Probes::prepare();
+        let probes = Probes::prepare(&order.plan);
         let order = StageOrder { plan: probes.added_to(order.plan.clone()), ..order.clone() };
         let line = serde_json::to_string(&order).map_err(io::Error::other)?;
         writeln!(self.0, "{line}")?;
@@ -123,9 +126,9 @@ struct Probes {
 }
 
 impl Probes {
-    fn prepare() -> Self {
+    fn prepare(plan: &Plan) -> Self {
         let server = |()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).ok();
-        let socket = OutsideSocket::create(&std::env::temp_dir());
+        let socket = OutsideSocket::create(outside_of(plan, &std::env::temp_dir()));
         let servers = [(), ()].map(server);
         let granted = Arc::new(Mutex::new(address(servers[1].as_ref())));
         Self { socket, named: NamedSocket::create(), servers, granted }
@@ -149,6 +152,12 @@ impl Drop for Probes {
     fn drop(&mut self) {
         *self.granted.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
+}
+
+/// The folder for temporary files that a keeper has is its program's, which reaches the sockets there.
+fn outside_of<'p>(plan: &Plan, temporary: &'p Path) -> &'p Path {
+    let is_own = plan.grants.write.iter().any(|own| temporary.starts_with(own));
+    if is_own { Path::new(TEMPORARY) } else { temporary }
 }
 
 struct OutsideSocket {
@@ -203,16 +212,7 @@ pub fn probe(liza: &Path, plan: Plan) -> io::Result<Level> {
     let (mut command, socket) = stage_command(liza)?;
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
     drop(command);
-    let order = StageOrder {
-        plan,
-        minimum: None,
-        program: None,
-        arguments: Vec::new(),
-        directory: None,
-        environment: None,
-        input: StageInput::Nothing,
-    };
-    let started = socket.start(&order, NO_SPEAKER);
+    let started = socket.start(&StageOrder { plan, ..StageOrder::default() }, NO_SPEAKER);
     let _ = child.wait();
     Ok(started?.level)
 }
@@ -236,7 +236,7 @@ mod tests {
     /// Covers: IS-05, IS-06
     #[test]
     fn a_socket_and_two_servers_outside_are_tried() {
-        let probes = Probes::prepare();
+        let probes = Probes::prepare(&Plan::default());
         let tried = probes.added_to(Plan::default());
         assert!(UnixStream::connect(&tried.not_reached[0].1).is_ok(), "{tried:?}");
         for server in [tried.not_connected, tried.connected] {
@@ -248,6 +248,16 @@ mod tests {
         assert_eq!(*granted.lock().unwrap(), tried.connected);
         drop(probes);
         assert_eq!(*granted.lock().unwrap(), None);
+    }
+
+    /// Covers: IS-12, RO-09
+    #[test]
+    fn a_socket_in_a_folder_of_the_program_proves_nothing() {
+        let mut plan = Plan::default();
+        let temporary = Path::new("/p/.liza/tmp/a.check");
+        assert_eq!(outside_of(&plan, temporary), temporary);
+        plan.grants.write = vec!["/p/.liza/tmp".into()];
+        assert_eq!(outside_of(&plan, temporary), Path::new(TEMPORARY));
     }
 
     /// Covers: IS-05

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use liza_sandbox::confine::{Placed, PlacedFiles, ThrowAwayCopy};
 
+use crate::fixture::Bench;
 use crate::rooms::{place, said_with};
 
 struct Project {
@@ -174,13 +175,14 @@ mknod whiteout c 0 0 2> /dev/null && echo "DONE device"; perl -e 'print "tried\n
     assert_eq!(said, "tried\n");
 }
 
-/// Copying by overlay costs the same whatever the files contain, so the build folder has 500 MB of holes.
+/// Copying by overlay costs the same whatever the files contain, so the build folder has 500 MB of holes; and however many
+/// they are: 60,000 in `just full`.
 ///
 /// Covers: RO-10
 #[test]
 fn a_copy_of_5000_files_with_a_build_folder_costs_less_than_50_ms() {
     let project = Project::new();
-    for number in 0..5000 {
+    for number in 0..if is_full() { 60_000 } else { 5000 } {
         let folder = project.files.join(format!("src/{}", number % 50));
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join(format!("{number}.rs")), "x").unwrap();
@@ -210,4 +212,31 @@ fn a_copy_of_5000_files_with_a_build_folder_costs_less_than_50_ms() {
     let mut seen = Vec::new();
     let is_cheap = costs.inspect(|cost| seen.push(*cost)).any(|cost| cost < Duration::from_millis(50));
     assert!(is_cheap, "beside {room:?} for a room: {seen:?}");
+}
+
+fn is_full() -> bool {
+    std::env::var_os("LIZA_FULL").is_some()
+}
+
+/// The checks of a coder work in a plain copy, which the second one brings up to date.
+///
+/// Covers: RO-09
+#[test]
+fn a_coder_checks_a_checkout_of_60000_files_and_the_second_copy_writes_what_differs() {
+    let count = if is_full() { 60_000 } else { 3_000 };
+    let script = format!(
+        r#"mkdir -p many && cd many && seq {count} | xargs touch && cd ..
+look() {{ "$LIZA" check -- sh -c 'echo "LOOK $(ls many | wc -l) $(cat many/7) $(stat -c %i many/9)"; rm many/8; echo x > many/9'; }}
+look; echo changed > many/7; look; rm -r many; exit 1"#
+    );
+    let bench = Bench::new("sandbox: require\nsandbox_min: isolated", &[("c", &script)]);
+    bench.project.add_task("t1");
+    let began = Instant::now();
+    bench.agent(&["coder", "t1", "--cli", "c", "--once"]).wait();
+    println!("{count} files: {:?}", began.elapsed());
+    let said = bench.outputs();
+    let seen: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("LOOK ")).collect();
+    assert!(said.contains("[liza: confinement isolated"), "{said}");
+    assert!(seen.len() == 2 && seen[0].starts_with(&format!("{count}  ")), "{said}");
+    assert!(seen[1].starts_with(&format!("{count} changed ")), "what a check removes is there again: {said}");
 }
