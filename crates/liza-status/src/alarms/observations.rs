@@ -210,6 +210,8 @@ pub struct Confinement {
     /// Zero is the strongest level.
     pub weakness: u8,
     pub network: Network,
+    /// What it shares with the person by the settings of now, in words.
+    pub shared: Option<String>,
 }
 
 impl Confinement {

@@ -50,6 +50,7 @@ use crate::project::machine::machine_name;
 use crate::project::team_file;
 use crate::session::checkout_setup::last_failure;
 use crate::session::refused_places::refused_places;
+use crate::session::shared::{shared, shared_in_words};
 
 /// The part of the log's end that is searched first for the last progress.
 const TAIL: u64 = 64 * 1024;
@@ -190,8 +191,11 @@ fn confinement(project: &Project, state: &State) -> BTreeMap<AgentId, Confinemen
             Level::Unenforced(_) => 2,
             Level::Off => 3,
         };
+        let config = state.board.config.ready().filter(|_| level != Level::Off);
+        let shared = config.map(|config| shared(config, network).into_iter().map(|part| part.what).collect());
+        let shared = shared.map(|shared: Vec<String>| shared_in_words(&shared, &level));
         let (older, level) = (level.older_words(), level.to_string());
-        Some((agent, Confinement { level, older, weakness, network }))
+        Some((agent, Confinement { level, older, weakness, network, shared }))
     };
     agents.filter_map(recorded).collect()
 }

@@ -1,6 +1,7 @@
 //! The things that the sessions of a project share with the person, each with the setting that ends it.
 
 use liza_core::model::{Config, Network};
+use liza_sandbox::confine::Level;
 
 /// Shared by sessions without a room only.
 pub const WITHOUT_ROOM: &str = "/dev/shm, modes and times of your files";
@@ -33,6 +34,13 @@ pub fn shared(config: &Config, network: Network) -> Vec<Shared> {
         listed("network_ports", &ports),
     ];
     named.into_iter().flatten().collect()
+}
+
+/// The same in words, for a session of that level.
+pub(crate) fn shared_in_words(shared: &[String], level: &Level) -> String {
+    let without_room = (*level != Level::Isolated).then_some(WITHOUT_ROOM);
+    let all: Vec<&str> = shared.iter().map(String::as_str).chain(without_room).collect();
+    all.join(", ")
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::session::client_folder::ClientFolder;
 use crate::session::login_copies::RefusedLogin;
-use crate::session::shared::WITHOUT_ROOM;
+use crate::session::shared::shared_in_words;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct SessionOrder {
@@ -65,17 +65,11 @@ impl SessionConfinement {
         self.plan.network()
     }
 
-    /// The things that a session of this level shares with the person, in words.
-    fn shared(&self, level: &Level) -> String {
-        let without_room = (*level != Level::Isolated).then_some(WITHOUT_ROOM);
-        let all: Vec<&str> = self.shared.iter().map(String::as_str).chain(without_room).collect();
-        all.join(", ")
-    }
-
     /// The first line of the session's output.
     pub(super) fn first_line(&self, level: &Level) -> String {
         let level_in_words = level.describe(self.network());
-        format!("[liza: confinement {level_in_words}; shared with you: {}]", self.shared(level))
+        let shared = shared_in_words(&self.shared, level);
+        format!("[liza: confinement {level_in_words}; shared with you: {shared}]")
     }
 
     /// The file with the plan, for a session that confines its checks.

@@ -67,7 +67,8 @@ fn the_level_is_shown_everywhere() {
         let status = bench.project.liza(&["status"]).stdout;
         status.contains("confinement isolated").then_some(status)
     });
-    assert!(status.contains("AGENTS"), "{status}");
+    let shared = "  shared with you: the network, git's settings, SERVICE, port 5432\n";
+    assert!(status.contains("AGENTS") && status.contains(shared), "{status}");
     let json = bench.project.liza(&["status", "--json"]).result();
     let agent = &json["agents"][0];
     assert_eq!((&agent["confinement"], &agent["level"]), (&"enforced".into(), &"isolated".into()), "{json}");

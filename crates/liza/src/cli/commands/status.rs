@@ -325,7 +325,15 @@ fn confinement(view: &View, columns: usize) -> Vec<String> {
         all if all == known.len() => ", network model-only".to_owned(),
         _ => format!(", network model-only for {}", closed.join(", ")),
     };
-    indent(&format!("confinement {}{network}", least.level), 2, columns)
+    let mut lines = indent(&format!("confinement {}{network}", least.level), 2, columns);
+    let Some(shared) = &least.shared else { return lines };
+    // Beside the level if there is room, and one line at most: `liza doctor` has all of it.
+    let beside = format!("; shared with you: {shared}");
+    match lines.last_mut().filter(|last| width(last) + width(&beside) <= columns) {
+        Some(last) => last.push_str(&beside),
+        None => lines.push(format!("  {}", cut(beside.trim_start_matches("; "), columns.saturating_sub(2)))),
+    }
+    lines
 }
 
 fn agent_lines(agent: &AgentView, name: usize, columns: usize) -> Vec<String> {
