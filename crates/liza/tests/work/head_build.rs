@@ -144,6 +144,65 @@ fn work_changes_neither_the_build_nor_the_next_run() {
     assert!(!next.contains("planted") && !next.contains("built src/a"), "{next}");
 }
 
+/// A kept build is a layer of later copies, where names of a file system's own have a meaning.
+///
+/// Covers: RO-07, JU-10
+#[test]
+fn markers_of_layers_in_a_build_decide_about_no_validation() {
+    let plants = r#"mknod target/gone c 0 0 2> /dev/null && echo PLANTED
+for name in opaque redirect metacopy; do
+  perl -e '$call = `uname -m` =~ /x86_64/ ? 188 : 5; ($file, $name, $value) = ("target", "user.overlay.$ARGV[0]", "y");
+    exit(syscall($call, $file, $name, $value, 1, 0) == 0 ? 0 : 1)' $name && echo PLANTED
+done
+"#;
+    let project = building();
+    project.liza(&["config", "validation", r#"["sh -e build.sh"]"#]).ok();
+    let build = BUILD.replacen('\n', &format!("\n{plants}"), 1);
+    merge_by_hand(&project, "zero", "build.sh", &build).ok();
+    let output = log(&project, "zero", 1);
+    assert!(!output.contains("PLANTED") && current(&project).exists(), "a run cannot plant one: {output}");
+    // As if one could: folders that hide what is below, files that are gone, and names that lead elsewhere.
+    let (target, secret) = (current(&project).join("files/target"), project.home().join("secret"));
+    fs::write(&secret, "secret\n").unwrap();
+    let mark = |at: &Path, name: &str, value: &[u8]| {
+        rustix::fs::setxattr(at, name, value, rustix::fs::XattrFlags::empty()).unwrap();
+    };
+    for folder in [target.parent().unwrap(), &target] {
+        mark(folder, "user.overlay.opaque", b"y");
+    }
+    mark(&target, "user.overlay.redirect", b"/../../../../../..");
+    fs::remove_file(target.join("b")).unwrap();
+    let (device, mode) = (rustix::fs::FileType::CharacterDevice, rustix::fs::Mode::empty());
+    rustix::fs::mknodat(rustix::fs::CWD, target.join("b"), device, mode, 0).unwrap();
+    let gone = validated(&project, "one", "src/c", "c one\n");
+    assert!(gone.contains("built src/b\nbuilt src/c\n") && !gone.contains("built src/a\n"), "{gone}");
+    assert!(gone.contains("a\nb\nc\na one\nb one\nc one\n"), "{gone}");
+    mark(&target.join("a"), "user.overlay.metacopy", b"");
+    mark(&target.join("a"), "user.overlay.redirect", secret.as_os_str().as_encoded_bytes());
+    submitted_with(&project, "two", "src/a", "a two\n");
+    review(&project, "two").ok();
+    let validated_by = project.record("two").validated.unwrap();
+    assert_eq!(validated_by.result.to_string(), "green", "its second try began with nothing");
+    let shown: String = (1..=runs(&project) as u32)
+        .map_while(|number| {
+            fs::read_to_string(
+                project.root.join(format!(".liza/integration-tests/two-validation-{number}.log")),
+            )
+            .ok()
+        })
+        .collect();
+    assert!(shown.contains("a\nb\na two\nb one\n") && !shown.contains("secret"), "{shown}");
+    // The next merge builds everything, and its build has nothing of it.
+    verdict(&project, "two", &["APPROVED"]).ok();
+    merge(&project, "two").ok();
+    merge_by_hand(&project, "three", "src/d", "d one\n").ok();
+    let after = validated(&project, "four", "src/d", "d two\n");
+    assert!(
+        after.contains("a\nb\nd\na two\nb one\nd two\n") && after.matches("built").count() == 1,
+        "{after}"
+    );
+}
+
 /// Covers: JU-10
 #[test]
 fn a_red_merge_leaves_nothing_and_so_does_one_that_cannot_be_trusted_with_times() {
