@@ -41,6 +41,7 @@ mod providers;
 mod rehearsal;
 mod remote;
 mod reviewed_text;
+mod room_start;
 mod rooms;
 mod set_up;
 mod shell;

@@ -13,12 +13,11 @@ use std::time::{Duration, Instant};
 
 use liza_sandbox::confine::{Placed, Plan, StageInput, StageOrder};
 use liza_sandbox::sys::confinement::Grants;
-use liza_testkit::evidence::tried;
 
 use crate::support::process::wait_for;
 
 /// Marks the processes of one test.
-const MARK: &str = "LIZA_ROOM_TEST";
+pub(crate) const MARK: &str = "LIZA_ROOM_TEST";
 
 /// The keeper of a program in a room, as `config.setup` and integration tests have one.
 pub(crate) struct Keeper {
@@ -28,12 +27,18 @@ pub(crate) struct Keeper {
 
 impl Keeper {
     /// Sends its order to a new keeper and does not wait.
-    fn order(command: Command, place: &Path, script: &str, output: Stdio, services: &[u16]) -> Self {
+    pub(crate) fn order(
+        command: Command,
+        place: &Path,
+        script: &str,
+        output: Stdio,
+        services: &[u16],
+    ) -> Self {
         Self::order_with(command, place, place, (&[], services, StageInput::Nothing), script, output)
     }
 
     /// The same with an input, in a folder where something may be placed.
-    fn order_with(
+    pub(crate) fn order_with(
         mut command: Command,
         place: &Path,
         directory: &Path,
@@ -44,23 +49,9 @@ impl Keeper {
         let (mut socket, theirs) = UnixStream::pair().unwrap();
         command.current_dir(place).env_clear().env("PATH", "/usr/bin:/bin").env(MARK, place);
         let process = command.stdin(OwnedFd::from(theirs)).stdout(output).spawn().unwrap();
-        let paths = |paths: &[&str]| paths.iter().map(PathBuf::from).collect::<Vec<_>>();
-        let grants = Grants {
-            read: paths(&["/usr", "/bin", "/lib", "/lib64", "/proc"]).into_iter().chain(settings()).collect(),
-            write: vec![place.to_owned(), "/dev/shm".into()],
-            devices: paths(&["/dev/null", "/dev/zero", "/dev/ptmx"]),
-            services: services.to_vec(),
-            ..Grants::default()
-        };
-        let order = StageOrder {
-            plan: Plan { grants, placed: placed.to_owned(), ..Plan::default() },
-            minimum: Some(liza_ids::SandboxMin::Isolated),
-            program: Some("/bin/sh".into()),
-            arguments: vec!["-c".to_owned(), script.to_owned()],
-            directory: Some(directory.to_owned()),
-            environment: None,
-            input,
-        };
+        let plan = Plan { placed: placed.to_owned(), ..plan(place, services) };
+        let order =
+            StageOrder { plan, directory: Some(directory.to_owned()), input, ..order_of(place, script) };
         // A keeper that was killed does not read it.
         let _ = writeln!(socket, "{}", serde_json::to_string(&order).unwrap());
         Self { process, socket }
@@ -72,14 +63,45 @@ impl Keeper {
 
     /// Waits until the program runs.
     pub(crate) fn started(&mut self) {
+        assert_eq!(self.answer(), "\n", "no room here");
+    }
+
+    /// An empty line if the program runs, the reason if it does not, and nothing if the keeper has ended.
+    pub(crate) fn answer(&self) -> String {
         let mut answer = String::new();
-        BufReader::new(&self.socket).read_line(&mut answer).unwrap();
-        assert_eq!(answer, "\n", "no room here");
+        let read = BufReader::new(&self.socket).read_line(&mut answer);
+        assert!(read.is_ok() || answer.is_empty(), "{read:?}");
+        answer
     }
 
     pub(crate) fn kill(mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
+    }
+}
+
+/// The plan of a session that writes to this place.
+fn plan(place: &Path, services: &[u16]) -> Plan {
+    let paths = |paths: &[&str]| paths.iter().map(PathBuf::from).collect::<Vec<_>>();
+    let grants = Grants {
+        read: paths(&["/usr", "/bin", "/lib", "/lib64", "/proc"]).into_iter().chain(settings()).collect(),
+        write: vec![place.to_owned(), "/dev/shm".into()],
+        devices: paths(&["/dev/null", "/dev/zero", "/dev/ptmx"]),
+        services: services.to_vec(),
+        ..Grants::default()
+    };
+    Plan { grants, ..Plan::default() }
+}
+
+/// The order for a script that runs in a room or not at all.
+pub(crate) fn order_of(place: &Path, script: &str) -> StageOrder {
+    StageOrder {
+        plan: plan(place, &[]),
+        minimum: Some(liza_ids::SandboxMin::Isolated),
+        program: Some("/bin/sh".into()),
+        arguments: vec!["-c".to_owned(), script.to_owned()],
+        directory: Some(place.to_owned()),
+        ..StageOrder::default()
     }
 }
 
@@ -91,7 +113,7 @@ fn settings() -> impl Iterator<Item = PathBuf> {
     files.map(|entry| entry.path())
 }
 
-fn keeper_of_liza() -> Command {
+pub(crate) fn keeper_of_liza() -> Command {
     let mut liza = Command::new(env!("CARGO_BIN_EXE_liza"));
     liza.args(["confine", "--keep"]);
     liza
@@ -131,79 +153,6 @@ fn said(place: &Path, script: &str) -> String {
     keeper.started();
     keeper.process.wait().unwrap();
     fs::read_to_string(output).unwrap()
-}
-
-/// Covers: RO-07
-#[test]
-#[cfg(target_os = "linux")]
-fn a_killed_supervisor_leaves_no_room_however_early() {
-    let kills = if std::env::var_os("LIZA_FULL").is_some() { 1000 } else { 50 };
-    let folder = place();
-    for number in 0..kills {
-        let keeper = Keeper::of_liza(folder.path(), "exec sleep 1000", Stdio::null());
-        // From before its first instruction to after the start of the program.
-        let moment = Instant::now() + Duration::from_micros(number as u64 % 50 * 1500);
-        thread::sleep(moment.saturating_duration_since(Instant::now()));
-        keeper.kill();
-    }
-    wait_for("nothing is left", || (left(folder.path()) == 0).then_some(()));
-    let mut keeper = Keeper::of_liza(folder.path(), "exec sleep 1000", Stdio::null());
-    keeper.started();
-    assert!(left(folder.path()) > 1, "a program that runs is found");
-    keeper.kill();
-    wait_for("nothing is left", || (left(folder.path()) == 0).then_some(()));
-    tried("a room's supervisor is killed while the room begins: nothing is left", kills);
-}
-
-/// Refuses a system call, or kills the process that makes it, in everything that is started: a kernel without it, and a
-/// death at that step. Calls to `clone` count if they ask for namespaces.
-const WITHOUT_CALL: &str = r#"
-my ($action, $call, @command) = @ARGV;
-my $is_x86 = `uname -m` =~ /x86_64/;
-my %numbers = (clone => [56, 220], mount => [165, 40], umount2 => [166, 39], pivot_root => [155, 41], open_tree => [428, 428],
-    move_mount => [429, 429], openat2 => [437, 437], mount_setattr => [442, 442]);
-my $number = $numbers{$call}[$is_x86 ? 0 : 1] // die "unknown: $call";
-sub step { pack("S C C L", @_) }
-my $filter = step(0x20, 0, 0, 0);
-$filter .= $call eq "clone"
-    ? step(0x15, 0, 3, $number) . step(0x20, 0, 0, 16) . step(0x45, 0, 1, 0x10000000)
-    : step(0x15, 0, 1, $number);
-$filter .= step(0x06, 0, 0, $action) . step(0x06, 0, 0, 0x7fff0000);
-my $program = pack("S x6 P", length($filter) / 8, $filter);
-my $prctl = $is_x86 ? 157 : 167;
-syscall($prctl, 38, 1, 0, 0, 0) == 0 && syscall($prctl, 22, 2, $program, 0, 0) == 0 or die "no filter: $!";
-exec @command;
-"#;
-
-/// Covers: RO-07
-#[test]
-#[cfg(target_os = "linux")]
-fn where_the_kernel_lacks_a_piece_or_a_step_dies_there_is_no_room_and_nothing_is_left() {
-    const NOT_PERMITTED: &str = "327681";
-    const KILL: &str = "2147483648";
-    let calls =
-        ["clone", "mount", "open_tree", "move_mount", "openat2", "mount_setattr", "pivot_root", "umount2"];
-    let folder = place();
-    let keeper = |action: &str, call: &str| {
-        let mut command = Command::new("perl");
-        command.args(["-e", WITHOUT_CALL, action, call, env!("CARGO_BIN_EXE_liza"), "confine", "--keep"]);
-        let mut keeper = Keeper::order(command, folder.path(), ": > ran", Stdio::null(), &[]);
-        let mut answer = String::new();
-        BufReader::new(&keeper.socket).read_line(&mut answer).unwrap();
-        keeper.process.wait().unwrap();
-        answer
-    };
-    for call in calls {
-        let refused = keeper(NOT_PERMITTED, call);
-        assert!(
-            refused.contains("no namespaces (") && refused.contains("not permitted"),
-            "{call}: {refused}"
-        );
-        let killed = keeper(KILL, call);
-        assert!(killed.contains("ended early"), "{call}: {killed}");
-        assert!(!folder.path().join("ran").exists(), "{call}: nothing runs below its minimum");
-    }
-    wait_for("nothing is left", || (left(folder.path()) == 0).then_some(()));
 }
 
 /// Covers: RO-07
@@ -313,6 +262,21 @@ cat /proc/sys/user/max_inotify_watches"#;
     };
     assert!(taken[0] > 0 && taken[0] <= yours("max_user_instances") / 4, "{said}");
     assert!(taken[1] <= yours("max_user_watches") / 4, "{said}");
+}
+
+/// Covers: RO-07
+#[test]
+#[cfg(target_os = "linux")]
+fn needs_tmux_a_program_in_a_room_has_terminals_of_its_own() {
+    let folder = place();
+    // The server's socket is in the room's own `/tmp`, not beside that of the person's server.
+    let script = r#"export LANG=C.UTF-8 SHELL=/bin/sh TERM=xterm HOME="$PWD"
+tmux -f /dev/null new-session -d -x 60 -y 10
+tmux send-keys 'tty; test -t 0 && echo $((6 * 7)) of them' Enter
+for look in $(seq 1000); do tmux capture-pane -p | grep '^42 of them' && break; sleep 0.02; done
+tmux capture-pane -p | grep -o '^/dev/pts/[0-9]*'
+tmux kill-server"#;
+    assert_eq!(said_with(folder.path(), folder.path(), &[], script), "42 of them\n/dev/pts/0\n");
 }
 
 /// Fills the queue of a listener: of all that then wait, some are refused. Says when they were.
