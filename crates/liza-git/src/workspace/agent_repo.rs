@@ -11,22 +11,12 @@ use liza_ids::Sha;
 use liza_sandbox::sys::untrusted::{EntryKind, UntrustedFolder};
 
 use crate::program::error::GitError;
+use crate::workspace::unfinished::{UNFINISHED_REFS, unfinished_commits};
 
 /// The size of a small file, such as HEAD or a reference.
 const SMALL: u64 = 4 << 10;
 /// The size of a list of references or of an index.
 const LARGE: u64 = 256 << 20;
-
-/// Files that name commits to which only an unfinished command may refer.
-const IN_PROGRESS: [&str; 7] = [
-    "MERGE_HEAD",
-    "CHERRY_PICK_HEAD",
-    "MERGE_AUTOSTASH",
-    "rebase-merge/orig-head",
-    "rebase-merge/autostash",
-    "rebase-apply/orig-head",
-    "rebase-apply/autostash",
-];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentHead {
@@ -133,12 +123,11 @@ impl AgentRepo {
         commits
     }
 
-    /// Commits that an unfinished merge or rebase names.
+    /// Commits that an unfinished merge or rebase names, or one that a session had left.
     pub fn in_progress(&self) -> Vec<Sha> {
-        let texts = IN_PROGRESS.iter().filter_map(|name| self.text(name));
-        let commits = texts
-            .flat_map(|text| text.lines().filter_map(|line| line.trim().parse().ok()).collect::<Vec<Sha>>());
-        commits.filter(Sha::is_full).collect()
+        let mut commits = unfinished_commits(&self.folder);
+        commits.extend(self.references(UNFINISHED_REFS));
+        commits
     }
 
     /// `None` if there is no usable one.

@@ -24,6 +24,7 @@ pub(crate) mod staged_copy;
 pub(crate) mod status;
 pub(crate) mod submodules;
 pub(crate) mod take;
+pub(crate) mod unfinished;
 pub(crate) mod view;
 pub(crate) mod worktree;
 pub(crate) mod worktree_list;

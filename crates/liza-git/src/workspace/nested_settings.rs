@@ -12,9 +12,11 @@ use liza_host::worktrees::WORKTREES;
 use liza_sandbox::sys::untrusted::{EntryKind, UntrustedFolder};
 
 use crate::diff::isolated::setting_lines;
+use crate::program::error::GitError;
 use crate::program::repo::Repo;
 use crate::workspace::agent_repo::without_dots;
 use crate::workspace::giant_files::remove_waiting;
+use crate::workspace::unfinished::remove_unfinished;
 
 /// The folder of Liza in a project.
 pub(crate) const FOLDER: &str = ".liza";
@@ -42,30 +44,20 @@ const OURS: [(&str, &str); 2] = [("core.fsmonitor", "false"), ("core.hookspath",
 
 const CONFIG_MAX: u64 = 1 << 20;
 
+/// The deepest folder whose content is looked at. Each one above it is open meanwhile.
+const DEEPEST: usize = 100;
+
 impl Repo {
     /// Writes the settings of all repositories in `tree` but its own, wherever git would find one. Links to places of other
     /// sessions are removed: a repository could appear there at any time. What cannot be read or written stays as it is: git
-    /// would fail there too.
-    pub(crate) fn restore_nested(&self, tree: &Path) {
-        let Ok(root) = UntrustedFolder::open(tree) else { return };
-        let agents = AgentPlaces::around(self, tree);
-        let mut left = vec![PathBuf::new()];
-        while let Some(path) = left.pop() {
-            let Ok(folder) = root.folder(&path) else { continue };
-            let Ok(entries) = folder.entries() else { continue };
-            if path != Path::new(".git") {
-                let _ = restore_folder(self, tree, &path, (&folder, &entries));
-            }
-            for (name, kind) in &entries {
-                match kind {
-                    EntryKind::Folder => left.push(path.join(name)),
-                    EntryKind::Other if agents.has_link(&folder, &path, name) => {
-                        let _ = folder.remove(Path::new(name));
-                    }
-                    EntryKind::File | EntryKind::Other => {}
-                }
-            }
-        }
+    /// would fail there too. Fails if folders lie so deep that what is in them stays as it is.
+    pub(crate) fn restore_nested(&self, tree: &Path) -> Result<(), GitError> {
+        let Ok(root) = UntrustedFolder::open(tree) else { return Ok(()) };
+        let walk = Walk { repo: self, tree, agents: AgentPlaces::around(self, tree) };
+        let Some(left) = walk.restore(&root, Path::new(""), DEEPEST) else { return Ok(()) };
+        let why =
+            format!("it lies below {DEEPEST} folders, so git there is as the session left it: remove it");
+        Err(GitError::io(ACTION, &tree.join(left), io::Error::other(why)))
     }
 
     /// `lies_inside` tells whether a place that the repository names is in the worktree.
@@ -75,6 +67,7 @@ impl Repo {
         lies_inside: impl Fn(&OsStr) -> bool,
     ) -> io::Result<()> {
         let old = folder.read(Path::new("config"), CONFIG_MAX).unwrap_or_default();
+        remove_unfinished(folder)?;
         for name in ["commondir", "config.worktree"] {
             folder.remove(Path::new(name))?;
         }
@@ -88,6 +81,39 @@ impl Repo {
         });
         let text: String = settings.chain(OURS.map(setting_lines)).collect();
         folder.write(Path::new("config"), text.as_bytes())
+    }
+}
+
+/// A walk through all folders of a worktree. Each is opened from the one above it, so that its depth costs nothing.
+struct Walk<'a> {
+    repo: &'a Repo,
+    tree: &'a Path,
+    agents: AgentPlaces<'a>,
+}
+
+impl Walk<'_> {
+    /// Returns a folder that lies too deep.
+    fn restore(&self, folder: &UntrustedFolder, path: &Path, depth: usize) -> Option<PathBuf> {
+        let entries = folder.entries().ok()?;
+        if path != Path::new(".git") {
+            let _ = restore_folder(self.repo, self.tree, path, (folder, &entries));
+        }
+        let mut left = None;
+        for (name, kind) in &entries {
+            match kind {
+                EntryKind::Folder if depth == 0 => left = Some(path.join(name)),
+                EntryKind::Folder => {
+                    // It may have been removed above.
+                    let Ok(inner) = folder.folder(Path::new(name)) else { continue };
+                    left = self.restore(&inner, &path.join(name), depth - 1).or(left);
+                }
+                EntryKind::Other if self.agents.has_link(folder, path, name) => {
+                    let _ = folder.remove(Path::new(name));
+                }
+                EntryKind::File | EntryKind::Other => {}
+            }
+        }
+        left
     }
 }
 

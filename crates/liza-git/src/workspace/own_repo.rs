@@ -23,6 +23,7 @@ use crate::program::refs_on_disk::refs_below;
 use crate::program::repo::Repo;
 use crate::workspace::agent_repo::AgentRepo;
 use crate::workspace::giant_files::remove_giant_files;
+use crate::workspace::unfinished::remove_unknown;
 use crate::workspace::view::Files;
 
 const SPARSE_MAX: u64 = 16 << 20;
@@ -99,21 +100,23 @@ impl Repo {
         self.write_integration(agent.folder(), integration, &head)
     }
 
-    /// Writes the settings of a worktree's repository as they were made: git then starts nothing of an agent
-    /// for a person who enters it or a repository inside. A `.git` that only leads to another repository is removed.
+    /// Writes the settings of a worktree's repository as they were made, and removes what is not on the list of what it keeps: git
+    /// then starts nothing of an agent for a person who enters it or a repository inside. A `.git` that only leads to another
+    /// repository is removed.
     pub fn restore_settings(&self, task: &TaskId) -> Result<(), GitError> {
         let path = self.worktree_path(task);
-        self.restore_nested(&path);
+        let nested = self.restore_nested(&path);
+        let failed = |error| GitError::io("restoring the settings of a worktree", &path, error);
         if let Some(agent) = AgentRepo::of(&path) {
-            remove_pipes(agent.folder());
-            return self.write_git_folder(agent.folder(), &self.head()?.commit);
+            let removed = remove_unknown(agent.folder()).map_err(failed);
+            self.write_git_folder(agent.folder(), &self.head()?.commit)?;
+            return removed.and(nested);
         }
         let Ok(files) = UntrustedFolder::open(&path) else { return Ok(()) };
-        if self.linked_git_dir(&path).is_some() {
-            return Ok(());
+        if self.linked_git_dir(&path).is_none() {
+            files.remove(Path::new(".git")).map_err(failed)?;
         }
-        let link = Path::new(".git");
-        files.remove(link).map_err(|error| GitError::io("restoring the settings of a worktree", &path, error))
+        nested
     }
 
     /// Checks that `.worktrees` is a folder: behind a link, checkouts would be outside the confinement. One that is
@@ -300,14 +303,6 @@ impl Repo {
 
     fn local_settings(&self) -> Result<LocalSettings, GitError> {
         Ok(LocalSettings::parse(&self.settings()?))
-    }
-}
-
-/// Removes what is neither a file nor a folder at the top of a repository: git would wait at a pipe for ever.
-fn remove_pipes(git: &UntrustedFolder) {
-    let entries = git.entries().unwrap_or_default();
-    for (name, _) in entries.iter().filter(|(_, kind)| *kind == EntryKind::Other) {
-        let _ = git.remove(Path::new(name));
     }
 }
 

@@ -382,3 +382,124 @@ fn no_repository_in_a_worktree_keeps_its_files_outside_of_it() {
     let set = |name: &str| read(&tree.join(name).join(".git/config")).contains("worktree");
     assert_eq!(["away", "own"].map(set), [false, true]);
 }
+
+/// Lets a person do what `git status` invites to in a folder with an unfinished rebase.
+fn goes_on(test: &TestRepo, folder: &Path) {
+    git_in(test.home.path(), folder, &["-c", "core.editor=true", "rebase", "--continue"]);
+}
+
+/// Covers: RO-03
+#[test]
+fn an_unfinished_rebase_of_a_session_runs_nothing_for_the_person_and_its_commits_are_kept() {
+    for place in ["", "sub"] {
+        let test = TestRepo::new();
+        let tree = test.worktree("task-1");
+        let (mark, folder) = (test.home.path().join("mark"), tree.join(place));
+        if !place.is_empty() {
+            fs::create_dir(&folder).unwrap();
+            test.git_at(&folder, &["init", "-q"]);
+            test.git_at(&folder, &["commit", "-q", "--allow-empty", "-m", "first"]);
+        }
+        write(&folder.join("work"), "one\n");
+        test.git_at(&folder, &["add", "work"]);
+        test.git_at(&folder, &["commit", "-qm", "work"]);
+        let work = test.git_at(&folder, &["rev-parse", "HEAD"]);
+        let plant = || {
+            write(&folder.join("work"), "not committed\n");
+            let step = format!("echo ran >>'{}'; false", mark.display());
+            let rebase = ["rebase", "--autostash", "-f", "-x", &step, "HEAD~1"];
+            git_in(test.home.path(), &folder, &rebase);
+            let _ = fs::remove_file(&mark);
+            read(&folder.join(".git/rebase-merge/autostash")).trim().to_owned()
+        };
+        plant();
+        write(
+            &folder.join(".git/rebase-merge/git-rebase-todo"),
+            &format!("exec echo ran >>'{}'\n", mark.display()),
+        );
+        goes_on(&test, &folder);
+        assert!(mark.exists(), "{place:?} would run it");
+        git_in(test.home.path(), &folder, &["rebase", "--abort"]);
+        let stash = plant();
+        write(
+            &folder.join(".git/rebase-merge/git-rebase-todo"),
+            &format!("exec echo ran >>'{}'\n", mark.display()),
+        );
+        test.repo.restore_settings(&task("task-1")).unwrap();
+        goes_on(&test, &folder);
+        assert!(!mark.exists(), "{place:?}");
+        let kept = test.git_at(&folder, &["log", "--all", "--format=%H"]);
+        assert!(kept.contains(&work) && kept.contains(&stash), "{place:?}: {kept}");
+        assert_eq!(test.git_at(&folder, &["show", &format!("{stash}:work")]), "not committed");
+        if place.is_empty() {
+            let removed = test.repo.remove_worktree(&task("task-1"), None, &integration()).unwrap();
+            let saved = test.git(&["log", "--format=%H", removed.rescued.unwrap().branch.as_str()]);
+            assert!(saved.contains(&work) && saved.contains(&stash), "{saved}");
+        }
+    }
+}
+
+/// Covers: RO-03
+#[test]
+fn a_worktrees_repository_keeps_only_what_honest_work_needs() {
+    let test = TestRepo::new();
+    let tree = test.worktree("task-1");
+    let git = tree.join(".git");
+    let folders =
+        ["rebase-apply", "sequencer", "hooks", "worktrees/x", "remotes", "branches", "rr-cache", "unknown"];
+    for name in folders {
+        fs::create_dir_all(git.join(name)).unwrap();
+        write(&git.join(name).join("file"), "x\n");
+    }
+    for name in ["BISECT_START", "config.worktree", "commondir-x", "REBASE_HEAD"] {
+        write(&git.join(name), "x\n");
+    }
+    symlink("/etc", git.join("logs-x")).unwrap();
+    let head = test.git_at(&tree, &["rev-parse", "HEAD"]);
+    write(&git.join("MERGE_HEAD"), &format!("{head}\n"));
+    write(&git.join("MERGE_MSG"), "a merge\n");
+    write(&git.join("modules/lib/file"), "x\n");
+    write(&git.join("lfs/objects/x"), "x\n");
+    test.repo.restore_settings(&task("task-1")).unwrap();
+    let mut names: Vec<String> =
+        fs::read_dir(&git).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.retain(|name| name != "logs" && name != "ORIG_HEAD");
+    names.sort();
+    let kept = [
+        "HEAD",
+        "MERGE_HEAD",
+        "MERGE_MSG",
+        "config",
+        "index",
+        "info",
+        "lfs",
+        "modules",
+        "objects",
+        "packed-refs",
+        "refs",
+    ];
+    assert_eq!(names, kept);
+    git_in(test.home.path(), &tree, &["status"]);
+}
+
+/// Covers: RO-03
+#[test]
+fn folders_inside_each_other_cost_no_time_and_those_that_lie_too_deep_are_named() {
+    let hostile = Hostile::new();
+    let git = hostile.repository("nest");
+    write(&git.join(".git/config"), "[core]\n\tfsmonitor = /evil\n");
+    let mut folder =
+        rustix::fs::open(&hostile.tree, rustix::fs::OFlags::RDONLY, rustix::fs::Mode::empty()).unwrap();
+    for _ in 0..20_000 {
+        rustix::fs::mkdirat(&folder, "d", rustix::fs::Mode::RWXU).unwrap();
+        let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::DIRECTORY;
+        folder = rustix::fs::openat(&folder, "d", flags, rustix::fs::Mode::empty()).unwrap();
+    }
+    let began = std::time::Instant::now();
+    let said = hostile.test.repo.restore_settings(&task("task-1")).unwrap_err().to_string();
+    assert!(began.elapsed() < std::time::Duration::from_secs(10), "{:?}", began.elapsed());
+    assert!(said.contains("below 100 folders") && said.contains("/d/d/d"), "{said}");
+    assert!(!read(&git.join(".git/config")).contains("evil"));
+    hostile.test.repo.remove_worktree(&task("task-1"), None, &integration()).unwrap();
+    assert!(!hostile.tree.exists());
+}

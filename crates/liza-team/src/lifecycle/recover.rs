@@ -302,13 +302,15 @@ impl Recovery<'_, '_> {
     }
 
     /// Writes the settings of git in worktrees without a holder as they were made: who was killed could not do it.
-    fn restore_settings(&self, existing: &BTreeMap<TaskId, TaskArtifacts>) -> Result<(), EngineError> {
+    fn restore_settings(&mut self, existing: &BTreeMap<TaskId, TaskArtifacts>) -> Result<(), EngineError> {
         for (task, _) in existing.iter().filter(|(_, found)| found.folder == FolderState::Healthy) {
             let Some(_lock) = try_lock_task(self.engine.project(), task)? else { continue };
             let board = self.engine.read(&[task])?;
             let holder = || board.agents.ready()?.get(&board.body(task).ok()?.record().assigned_to?);
             if !holder().is_some_and(|entry| entry.holds(now())) {
-                let _ = self.engine.repo()?.restore_settings(task);
+                if let Err(error) = self.engine.repo()?.restore_settings(task) {
+                    self.report.left(FindingKind::Leftover, task, "git settings of a session", error);
+                }
             }
         }
         Ok(())

@@ -196,7 +196,11 @@ impl JobRunner {
             // The next session takes the rest, or a rescue saves it.
             let _ = take_and_send(&self.project, task, self.identity.generation);
             // The next claim repeats it. Until then a damaged repository is one in which git does nothing.
-            let _ = self.project.repo().and_then(|repo| repo.restore_settings(task));
+            if let Err(error) = self.project.repo().and_then(|repo| repo.restore_settings(task)) {
+                let details = Fields::from_iter([("deviation".to_owned(), Value::from(error.to_string()))]);
+                let (kind, task) = (AnomalyType::ScopeDeviation, Some(task.clone()));
+                let _ = self.execute(&LogAnomaly { kind, task, details });
+            }
             run.session.remote_failed = failed_since(self.project.folder(), run.started);
         }
     }
