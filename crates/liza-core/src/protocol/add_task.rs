@@ -8,7 +8,9 @@ use crate::model::{
 use crate::rules::session_budget::plan_has_begun;
 
 use super::budget::refill_planner;
-use super::gates::{check_commands, check_dependencies, check_gates, check_priority, needs_approval};
+use super::gates::{
+    check_commands, check_dependencies, check_gates, check_priority, check_spec, needs_approval,
+};
 use super::open_work::start_next_sprint;
 use super::operation::{LoadScope, Rule};
 use super::permission::{PLANNING, Rights};
@@ -69,6 +71,7 @@ impl Rule for AddTask {
         }
         let description = required(&new.description, "what to build (--desc)")?;
         check_dependencies(tx, id, &new.depends_on)?;
+        new.spec_ref.as_deref().map_or(Ok(()), check_spec)?;
         let text = |text: &Option<String>| non_blank(text.as_deref()).map(str::to_owned);
         let proposed = !new.draft && needs_approval(tx)?;
         let status = if new.draft || proposed { Status::Draft } else { Status::Unclaimed };

@@ -6,7 +6,8 @@ use crate::model::{
 
 use super::budget::refill_planner;
 use super::gates::{
-    check_commands, check_dependencies, check_priority, make_claimable, missing_gates, needs_approval,
+    check_commands, check_dependencies, check_priority, check_spec, make_claimable, missing_gates,
+    needs_approval,
 };
 use super::operation::{LoadScope, Rule};
 use super::ownership::check_unreserved;
@@ -70,6 +71,7 @@ impl Rule for EditTask {
             return Err(tx.wrong_status(&task, "DRAFT or UNCLAIMED"));
         }
         check_unreserved(tx, &task)?;
+        edit.spec_ref.as_deref().map_or(Ok(()), check_spec)?;
         let was_complete = missing_gates(&task.record, true).is_empty();
         let mut changed = Vec::new();
         // A planner cannot weaken what it has set once the task has left DRAFT.

@@ -80,6 +80,17 @@ pub(super) fn missing_gates(record: &TaskRecord, with_scope: bool) -> Vec<&'stat
     gates.iter().filter(|(_, missing)| *missing).map(|(name, _)| *name).collect()
 }
 
+/// A specification is a file of the project, never one of Liza's or git's: a refusal would tell whether that one exists.
+pub fn check_spec(reference: &str) -> Result<(), Refusal> {
+    const KEPT: [&str; 3] = [".liza", ".git", ".worktrees"];
+    let file = reference.split('#').next().unwrap_or(reference);
+    let is_kept = |part: &str| KEPT.iter().any(|name| part.eq_ignore_ascii_case(name));
+    match file.split(['/', '\\']).map(str::trim).find(|part| is_kept(part)) {
+        Some(folder) => Err(Refusal::BadSpec { spec: reference.to_owned(), folder: folder.to_owned() }),
+        None => Ok(()),
+    }
+}
+
 pub(super) fn check_priority(priority: i64) -> Result<i64, Refusal> {
     if PRIORITIES.contains(&priority) {
         return Ok(priority);

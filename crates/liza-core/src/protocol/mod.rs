@@ -104,6 +104,7 @@ pub use edit_task::{EditTask, TaskEdit};
 pub use finalize::{Finalize, Finalized};
 pub use finish::{Finish, Finished};
 pub use follow_stop_file::FollowStopFile;
+pub use gates::check_spec;
 pub use goal::{AbortGoal, CompleteGoal, GoalReply, NewGoal};
 pub use handoff::{HandoffNotes, HandoffWritten, TakeHandoff, WriteHandoff, goal_key};
 pub use head_test::{HeadTested, HoldCause, HoldMerge, RecordHeadTest};

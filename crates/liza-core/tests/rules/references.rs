@@ -2,7 +2,7 @@
 
 use liza_core::model::{Actor, Discovery, DiscoveryId, Loaded, Severity, Status, Urgency, Value};
 use liza_core::protocol::direct_edit::EditFound;
-use liza_core::protocol::{AddTask, Command};
+use liza_core::protocol::{AddTask, Command, EditTask, NewTask, TaskEdit};
 use liza_core::rules::misspelled::distance;
 use liza_testkit::worlds::*;
 
@@ -66,4 +66,31 @@ fn a_section_that_was_edited_is_named_to_the_depth_of_three() {
 fn two_swapped_letters_are_one_typo() {
     assert_eq!(["ba", "a", "abc", "cd"].map(|other| distance("ab", other)), [1, 1, 1, 2]);
     assert_eq!(distance("abcd", "abdc"), 1);
+}
+
+/// Covers: RO-04
+#[test]
+fn a_specification_is_no_file_of_liza_or_git() {
+    let mut world = World::with_task(Status::Unclaimed);
+    for spec in [
+        ".liza/state.yaml",
+        ".git/config",
+        "./.worktrees/t/x#a",
+        "lib/.git/HEAD",
+        ".LIZA/none",
+        "x/../.git/config",
+    ] {
+        let new =
+            NewTask { description: "d".to_owned(), spec_ref: Some(spec.to_owned()), ..NewTask::default() };
+        let edit = TaskEdit { spec_ref: Some(spec.to_owned()), ..TaskEdit::default() };
+        for command in [
+            Command::from(AddTask { task: task("new"), new: NewTask { draft: true, ..new } }),
+            Command::from(EditTask { task: task("t"), edit }),
+        ] {
+            let refusal = world.refused_with("bad_spec", Actor::Human, command);
+            assert!(refusal.to_string().starts_with(spec), "{refusal}");
+        }
+    }
+    world
+        .edit("t", TaskEdit { spec_ref: Some("specs/.github/x.md#.liza".to_owned()), ..TaskEdit::default() });
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Component, Path};
 
+use liza_core::protocol::check_spec;
 use liza_core::rules::invariants::DiskFacts as _;
 use liza_store::ProjectDisk;
 
@@ -17,6 +18,7 @@ pub(crate) fn within(root: &Path, given: &str) -> Result<String, CommandError> {
     let path = path.strip_prefix(root).unwrap_or(path);
     let inside = path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
     let clean = !given.chars().any(char::is_control);
+    check_spec(file)?;
     match path.to_str().filter(|text| inside && clean && !text.is_empty()) {
         Some(file) => Ok(format!("{file}{anchor}")),
         None => {
@@ -51,7 +53,16 @@ mod tests {
         let seen = |given| within(root, given).map_err(|error| error.code);
         assert_eq!(seen("specs/a.md#b"), Ok("specs/a.md#b".to_owned()));
         assert_eq!(seen("/home/me/project/specs/a.md"), Ok("specs/a.md".to_owned()));
-        for bad in ["", "#b", "../a.md", "specs/../../a.md", "/etc/passwd", "a\nb.md"] {
+        for bad in [
+            "",
+            "#b",
+            "../a.md",
+            "specs/../../a.md",
+            "/etc/passwd",
+            "a\nb.md",
+            ".liza/state.yaml",
+            "x/.git/config",
+        ] {
             assert_eq!(seen(bad), Err("bad_spec".to_owned()), "{bad:?}");
         }
     }

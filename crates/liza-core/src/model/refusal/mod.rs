@@ -406,6 +406,10 @@ refusals! {
     /// a text has the wrong form, is too long or is not text; the message shows what is expected
     BadText { what: &'static str, problem: String } = "bad_text" Refused
         says("{what}: {problem}");
+    /// a specification is a file of the project, never one of Liza's or git's
+    BadSpec { spec: String, folder: String } = "bad_spec" Refused
+        says("{spec} lies in {folder}, which belongs to Liza or git: it is no specification")
+        hint("name a file of the project, such as specs/vision.md");
     /// a second rejection must state what became of the first one's points
     PriorFeedbackMissing { task: TaskId } = "prior_feedback_missing" Refused
         says("{task} was rejected before: the reason needs a section \"{PRIOR_FEEDBACK}:\" with lines that begin with RESOLVED, STILL PRESENT or PARTIAL")
