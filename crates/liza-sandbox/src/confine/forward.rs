@@ -11,9 +11,10 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use crate::sys::confinement::forward;
 
 use super::exits::NOT_STARTED;
+use super::level::RecordedSession;
 use super::start::STAGE;
 
-/// The option that makes `liza confine` such a process; the process in the room and the port there follow.
+/// The option that makes `liza confine` such a process; the process in the room, its identity and the port there follow.
 const FORWARD: &str = "--forward";
 
 /// Dropping it closes the port.
@@ -25,9 +26,10 @@ pub struct Forwarding {
 
 impl Forwarding {
     /// Leads what connects to the listener to that port in the room of a process.
-    pub fn start(liza: &Path, listener: TcpListener, process: u32, port: u16) -> io::Result<Self> {
+    pub fn start(liza: &Path, listener: TcpListener, of: &RecordedSession, port: u16) -> io::Result<Self> {
         let mut command = Command::new(liza);
-        command.args([STAGE, FORWARD, &process.to_string(), &port.to_string()]);
+        let identity = of.identity.as_deref().unwrap_or_default();
+        command.args([STAGE, FORWARD, &of.process.to_string(), identity, &port.to_string()]);
         command.stdin(OwnedFd::from(listener)).stdout(Stdio::piped());
         let mut server = command.spawn()?;
         drop(command);
@@ -62,16 +64,16 @@ impl Drop for Forwarding {
     }
 }
 
-/// The process and the port in the arguments of such a process; `None` for others.
-pub fn forwarded(arguments: &[OsString]) -> Option<(u32, u16)> {
-    let [_, verb, option, process, port] = arguments else { return None };
-    let number = |text: &OsString| text.to_str().map(str::to_owned);
+/// The process with its identity, and the port, in the arguments of such a process; `None` for others.
+pub fn forwarded(arguments: &[OsString]) -> Option<((u32, &str), u16)> {
+    let [_, verb, option, process, identity, port] = arguments else { return None };
     let is_one = verb == STAGE && option == FORWARD;
-    is_one.then(|| Some((number(process)?.parse().ok()?, number(port)?.parse().ok()?))).flatten()
+    let process = (process.to_str()?.parse().ok()?, identity.to_str()?);
+    Some((process, port.to_str()?.parse().ok()?)).filter(|_| is_one)
 }
 
 /// Serves the listener on standard input; returns the exit code.
-pub fn serve_forward(process: u32, port: u16) -> u8 {
+pub fn serve_forward(process: (u32, &str), port: u16) -> u8 {
     let served = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)
         .map_err(io::Error::from)
         .and_then(|listener| forward(TcpListener::from(listener), process, port, io::stdout()));

@@ -8,6 +8,8 @@ use liza_host::durable;
 use liza_ids::{AgentId, Network, SandboxMin, TaskId};
 use serde::{Deserialize, Serialize};
 
+use crate::sys::process::identity;
+
 /// Follows the level of a session that reaches only its model.
 const MODEL_ONLY: &str = ", network model-only";
 
@@ -86,6 +88,15 @@ pub struct RecordedSession {
     pub network: Network,
     /// The agent program or the shell.
     pub process: u32,
+    /// Its number may be another process's by now.
+    #[serde(default)]
+    pub identity: Option<String>,
+}
+
+impl RecordedSession {
+    pub fn new(level: Level, network: Network, process: u32) -> Self {
+        Self { level, network, process, identity: identity(process) }
+    }
 }
 
 /// Keeps them for later queries.

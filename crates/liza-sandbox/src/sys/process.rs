@@ -47,6 +47,11 @@ pub fn boot_id() -> Option<String> {
     system::boot_id()
 }
 
+/// Names a process apart from every other one that has or had its number; `None` where the system cannot say.
+pub fn identity(id: u32) -> Option<String> {
+    Some(format!("{} {}", boot_id()?, system::start_time(id)?))
+}
+
 /// Asks a process to end, as Ctrl-C does.
 pub fn interrupt(id: u32) -> io::Result<()> {
     let pid = pid(id).ok_or(io::ErrorKind::NotFound)?;

@@ -145,7 +145,7 @@ impl Shell<'_> {
         };
         let started = socket.start(&order, NO_SPEAKER)?;
         let process = started.client.unwrap_or_else(|| family.id());
-        Ok((family, RecordedSession { level: started.level, network, process }))
+        Ok((family, RecordedSession::new(started.level, network, process)))
     }
 }
 

@@ -152,7 +152,7 @@ impl Team<'_> {
     fn session_started(&mut self, index: MemberIndex, process: u32, level: Level, network: Network) {
         let Some(member) = self.members.get(index) else { return };
         let in_words = format!("process {process}, confinement {}", level.describe(network));
-        let session = RecordedSession { level, network, process };
+        let session = RecordedSession::new(level, network, process);
         record_session(self.project.folder(), Confined::Session(member.identity.agent), &session);
         self.debug(index, in_words);
     }

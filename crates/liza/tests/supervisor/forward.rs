@@ -131,3 +131,32 @@ fn needs_script_a_port_here_leads_to_a_server_in_the_persons_own_shell() {
     assert!(forwarding.output().contains("your shell on t1 has ended"), "{}", forwarding.output());
     assert!(bench.project.liza(&forward).stderr.contains("no shell of yours"));
 }
+
+/// The record of a session outlives a supervisor that was killed; another process may have its number by then.
+///
+/// Covers: RO-04
+#[test]
+#[cfg(target_os = "linux")]
+fn a_port_is_not_led_to_another_process_that_has_the_number_of_a_recorded_one() {
+    let (port, at) = (free_port(), free_port());
+    let (bench, mut coder) = serving("sandbox: auto", "127.0.0.1", port);
+    let record = bench.project.root.join(".liza/agent-locks/coder-1.confinement");
+    let recorded: serde_json::Value = serde_json::from_slice(&fs::read(&record).unwrap()).unwrap();
+    for identity in [serde_json::json!("another boot 1"), serde_json::Value::Null] {
+        let mut other = recorded.clone();
+        other["identity"] = identity;
+        fs::write(&record, other.to_string()).unwrap();
+        let arguments = ["forward", "t1", &port.to_string(), "--at", &at.to_string()];
+        let mut forwarding = Running::liza(&bench.project, &arguments);
+        wait_for("it says something", || forwarding.output().contains("t1").then_some(()));
+        assert!(forwarding.output().contains("no session"), "{}", forwarding.output());
+        assert_ne!(forwarding.wait(), 0);
+    }
+    fs::write(&record, recorded.to_string()).unwrap();
+    let mut forwarding =
+        Running::liza(&bench.project, &["forward", "t1", &port.to_string(), "--at", &at.to_string()]);
+    forwarding.wait_for_output("leads to port");
+    assert_eq!(ask(at, "hello"), "room got hello\n");
+    fs::write(bench.tree("t1").join("go"), "").unwrap();
+    coder.wait();
+}

@@ -21,7 +21,7 @@ use super::super::process::pid;
 use super::super::system;
 use super::local_services::is_here;
 use super::members::leader_of;
-use super::own_network::{Led, RoomNetwork};
+use super::own_network::{Answerer, Led, RoomNetwork};
 use super::seccomp::{PendingCall, is_waiting};
 use super::{ConnectPolicy, TcpGrants};
 
@@ -155,9 +155,13 @@ fn connect_in_room(
         return connect_unspec(&socket).map(|()| Led::Connected);
     };
     let is_stream = sockopt::socket_type(&socket)? == SocketType::STREAM;
-    if policy.leads_outside(target, is_stream)? {
+    if let Some(answerer) = policy.leads_outside(target, is_stream)? {
         return match is_stream {
-            true => network.lead(socket, target),
+            true => network.lead(socket, target, answerer).inspect_err(|error| {
+                if *error == Errno::ACCESS {
+                    policy.note_refused(target.port());
+                }
+            }),
             false => RoomNetwork::lead_nowhere(&socket, target).map(|()| Led::Connected),
         };
     }
@@ -221,15 +225,15 @@ impl ConnectPolicy {
         self.probed.lock().is_ok_and(|probed| *probed == Some(target))
     }
 
-    /// True if a target lies outside of the session's room, and it may be reached; false if it lies inside.
-    fn leads_outside(&self, target: SocketAddr, is_stream: bool) -> Result<bool, Errno> {
+    /// Who may answer at a target that lies outside of the session's room and may be reached; `None` if it lies inside.
+    fn leads_outside(&self, target: SocketAddr, is_stream: bool) -> Result<Option<Answerer>, Errno> {
         let address = target.ip().to_canonical();
         let is_service = || self.services.contains(&target.port()) && is_here(target);
         if is_stream && (self.is_proxy(target) || self.is_probed(target) || is_service()) {
-            return Ok(true);
+            return Ok(Some(Answerer::Anyone));
         }
         if address.is_loopback() || address.is_unspecified() {
-            return Ok(false);
+            return Ok(None);
         }
         if self.network.as_ref().is_some_and(|network| !network.allows(target)) {
             return Err(Errno::ACCESS);
@@ -238,7 +242,8 @@ impl ConnectPolicy {
             self.note_refused(target.port());
             return Err(Errno::ACCESS);
         }
-        Ok(true)
+        // An address alone does not tell whose it is: see `answer`.
+        Ok(Some(Answerer::Elsewhere))
     }
 
     /// True for a socket in a folder that the caller's room has for itself; paths from outside can be mounted below it.
@@ -302,12 +307,12 @@ mod tests {
         policy.network = Some(TcpGrants::default());
         *policy.probed.lock().unwrap() = Some("127.0.0.1:4000".parse().unwrap());
         let leads = |target: &str| policy.leads_outside(target.parse().unwrap(), true);
-        assert_eq!([leads("127.0.0.1:5432"), leads("127.0.0.1:4000")], [Ok(true), Ok(true)]);
+        assert_eq!([leads("127.0.0.1:5432"), leads("127.0.0.1:4000")], [Ok(Some(Answerer::Anyone)); 2]);
         for target in ["198.51.100.1:5432", "198.51.100.1:4000", "[2001:db8::1]:4000"] {
             assert_eq!(leads(target), Err(Errno::ACCESS), "{target}");
         }
         *policy.probed.lock().unwrap() = None;
-        assert_eq!(leads("127.0.0.1:4000"), Ok(false), "in the room, where nothing listens there");
+        assert_eq!(leads("127.0.0.1:4000"), Ok(None), "in the room, where nothing listens there");
     }
 
     /// Covers: IS-06

@@ -34,7 +34,7 @@ impl RoomSockets {
     }
 }
 
-pub(crate) fn forward(_: TcpListener, _: u32, _: u16, _: impl Write) -> io::Result<()> {
+pub(crate) fn forward(_: TcpListener, _: (u32, &str), _: u16, _: impl Write) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 

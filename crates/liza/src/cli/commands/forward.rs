@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, TcpListener};
 
 use liza_core::model::{AgentId, AgentRecord, Board, Refusal, Role, TaskId};
 use liza_core::rules::sessions::is_in_session_on;
-use liza_sandbox::confine::{Confined, Forwarding, Level, RecordedSession, recorded_session};
+use liza_sandbox::confine::{Confined, Forwarding, Level, recorded_session};
 use liza_team::project::machine::runs_here;
 use liza_team::project::{Project, now};
 use serde_json::json;
@@ -48,10 +48,10 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let of = agent.map_or(Confined::Shell(&task), Confined::Session);
     let name = agent.map_or_else(|| "your shell".to_owned(), |agent| format!("{agent}'s session"));
     let missing = || if args.shell { no_shell(&task) } else { no_session(&task) };
-    let Some(RecordedSession { level, process, .. }) = recorded_session(project.folder(), of) else {
+    let Some(session) = recorded_session(project.folder(), of) else {
         return Err(missing());
     };
-    if level != Level::Isolated {
+    if session.level != Level::Isolated {
         let message = format!("{name} has no network of its own, so nothing is to be forwarded");
         let hint = format!("its server is reachable directly: http://127.0.0.1:{}", args.port);
         return Err(CommandError::refused("no_private_network", message).hint(hint));
@@ -65,7 +65,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
             .hint(hint)
     })?;
     // The session may have ended meanwhile.
-    let forwarding = Forwarding::start(&context.program, listener, process, args.port).map_err(|error| {
+    let forwarding = Forwarding::start(&context.program, listener, &session, args.port).map_err(|error| {
         let ended = missing();
         CommandError { message: format!("{} ({error})", ended.message), ..ended }
     })?;

@@ -16,8 +16,9 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, set_parent_process_death_signal};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
+use super::super::super::process::identity as process_identity;
 use super::super::drop_capabilities;
-use super::outside::Outside;
+use super::outside::{Answerer, Outside};
 use super::pump::Pump;
 
 /// The most connections at once.
@@ -30,11 +31,11 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// line for each connection for which nothing listens there. This process must have only one thread, and dies with the caller.
 pub(crate) fn forward(
     listener: TcpListener,
-    process: u32,
+    (process, identity): (u32, &str),
     port: u16,
     mut caller: impl Write + Send + 'static,
 ) -> io::Result<()> {
-    let process = enter_network(process)?;
+    let process = enter_network(process, identity)?;
     set_parent_process_death_signal(Some(Signal::KILL))?;
     // If the caller has died before, no signal comes, but this fails.
     caller.write_all(b"\n")?;
@@ -53,14 +54,16 @@ pub(crate) fn forward(
     Ok(())
 }
 
-/// Moves this process to the network of another one, without any rights there; returns that process.
-fn enter_network(process: u32) -> io::Result<OwnedFd> {
+/// Moves this process to the network of another one, without any rights there; returns that process. Fails if another process has
+/// its number by now.
+fn enter_network(process: u32, identity: &str) -> io::Result<OwnedFd> {
     let number = i32::try_from(process).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;
     let space = |of: Pid, name: &str| format!("/proc/{}/ns/{name}", of.as_raw_nonzero());
+    let is_it = process_identity(process).is_some_and(|now| now == identity);
     let process = pidfd_open(number, PidfdFlags::empty())?;
     let [users, network] = ["user", "net"].map(|name| File::open(space(number, name)));
     let (users, network) = (users?, network?);
-    if has_ended(&process, Some(Duration::ZERO))? {
+    if !is_it || has_ended(&process, Some(Duration::ZERO))? {
         return Err(io::Error::from(Errno::SRCH));
     }
     if network.metadata()?.ino() == fs::metadata(space(getpid(), "net"))?.ino() {
@@ -87,7 +90,7 @@ fn has_ended(process: &OwnedFd, limit: Option<Duration>) -> io::Result<bool> {
 fn connect(port: u16) -> Option<TcpStream> {
     let addresses: [IpAddr; 2] = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
     addresses.into_iter().find_map(|address| {
-        let server = Outside::start(SocketAddr::new(address, port)).ok()?;
+        let server = Outside::start(SocketAddr::new(address, port), Answerer::Anyone).ok()?;
         server.wait(Some(CONNECT_LIMIT)).is_ok_and(|is_there| is_there).then(|| server.into_stream())
     })
 }

@@ -2,6 +2,7 @@
 //! A socket of the session is never exchanged for one from outside: it is led to a socket inside, and bytes are copied.
 //! Must not decide which targets are allowed: that is `connects`.
 
+mod answer;
 mod forward;
 mod names;
 mod outside;
@@ -10,5 +11,6 @@ mod relay;
 mod sockets;
 
 pub(crate) use forward::forward;
+pub(crate) use outside::Answerer;
 pub(crate) use relay::{Led, RoomNetwork};
 pub(crate) use sockets::RoomSockets;

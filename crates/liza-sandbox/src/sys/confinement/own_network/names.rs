@@ -11,7 +11,7 @@ use liza_host::listener::{Accepting, Places};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
-use super::outside::Outside;
+use super::outside::{Answerer, Outside};
 use super::pump::Pump;
 use super::sockets::NameSockets;
 
@@ -46,7 +46,7 @@ impl NameServer {
             let (pump, Some(place)) = (Arc::clone(&pump), places.take()) else { return };
             drop(thread::Builder::new().spawn(move || {
                 let server = servers().into_iter().find_map(|server| {
-                    let server = Outside::start(server).ok()?;
+                    let server = Outside::start(server, Answerer::Anyone).ok()?;
                     server.wait(Some(ANSWER_LIMIT)).is_ok_and(|is_there| is_there).then_some(server)
                 });
                 server.map(|server| pump.join(client, server.into_stream(), place))

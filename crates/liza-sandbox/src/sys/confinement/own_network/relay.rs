@@ -21,7 +21,7 @@ use rustix::net::{
 };
 
 use super::names::NameServer;
-use super::outside::{Outside, has_route};
+use super::outside::{Answerer, Outside, has_route};
 use super::pump::Pump;
 use super::sockets::RoomSockets;
 
@@ -112,7 +112,12 @@ impl RoomNetwork {
     }
 
     /// Connects a stream socket of the room to a target outside.
-    pub(crate) fn lead(self: &Arc<Self>, socket: OwnedFd, target: SocketAddr) -> Result<Led, Errno> {
+    pub(crate) fn lead(
+        self: &Arc<Self>,
+        socket: OwnedFd,
+        target: SocketAddr,
+        answerer: Answerer,
+    ) -> Result<Led, Errno> {
         if getpeername(&socket).is_ok() {
             return Err(Errno::ISCONN);
         }
@@ -121,7 +126,7 @@ impl RoomNetwork {
             return Err(Errno::ALREADY);
         }
         let place = self.connections.take().ok_or(Errno::AGAIN)?;
-        let outside = Outside::start(target)?;
+        let outside = Outside::start(target, answerer)?;
         if outside.wait(patience(&socket)?)? {
             let (end, arrived) = self.meet(&socket)?;
             self.join(arrived, outside, place)?;
@@ -316,12 +321,12 @@ mod tests {
         ] {
             let (listener, address) = server();
             let socket = new_socket(family, waits);
-            let led = network.lead(copy(&socket), address).map(|_| ());
+            let led = network.lead(copy(&socket), address, Answerer::Anyone).map(|_| ());
             assert!(matches!(led, Ok(()) | Err(Errno::INPROGRESS)), "{led:?}");
             assert_eq!(led.is_ok(), waits);
             assert_eq!(events(&socket, LONG), PollFlags::OUT, "{family:?} {waits}");
             fcntl_setfl(&socket, OFlags::empty()).unwrap();
-            let again = network.lead(copy(&socket), address).map(|_| ());
+            let again = network.lead(copy(&socket), address, Answerer::Anyone).map(|_| ());
             assert_eq!(again, Err(Errno::ISCONN));
             let (mut client, (mut served, _)) = (TcpStream::from(socket), listener.accept().unwrap());
             client.write_all(&[7; 300_000]).unwrap();
@@ -357,7 +362,8 @@ mod tests {
         assert_eq!(served.read(&mut [0]).unwrap_err().kind(), io::ErrorKind::ConnectionReset);
         drop(listener);
         for waits in [true, false] {
-            let led = network.lead(new_socket(AddressFamily::INET, waits), address).map(|_| ());
+            let led =
+                network.lead(new_socket(AddressFamily::INET, waits), address, Answerer::Anyone).map(|_| ());
             assert_eq!(led, Err(Errno::CONNREFUSED), "{waits}");
         }
     }
@@ -368,7 +374,7 @@ mod tests {
         address: SocketAddr,
     ) -> (OwnedFd, TcpStream) {
         let socket = new_socket(AddressFamily::INET, true);
-        network.lead(copy(&socket), address).map(drop).unwrap();
+        network.lead(copy(&socket), address, Answerer::Anyone).map(drop).unwrap();
         (socket, listener.accept().unwrap().0)
     }
 
@@ -383,9 +389,14 @@ mod tests {
         for family in [AddressFamily::INET, AddressFamily::INET6] {
             let (listener, address, first) = busy_server();
             let socket = new_socket(family, false);
-            let Ok(Led::Later(waiting)) = network.lead(copy(&socket), address) else { panic!("it waits") };
+            let Ok(Led::Later(waiting)) = network.lead(copy(&socket), address, Answerer::Anyone) else {
+                panic!("it waits")
+            };
             assert!(events(&socket, SHORT_WAIT).is_empty(), "not connected before its target is");
-            assert_eq!(network.lead(copy(&socket), address).map(|_| ()), Err(Errno::ALREADY));
+            assert_eq!(
+                network.lead(copy(&socket), address, Answerer::Anyone).map(|_| ()),
+                Err(Errno::ALREADY)
+            );
             let finished = thread::spawn(|| waiting.finish());
             let (_, (mut served, _)) = (listener.accept().unwrap(), listener.accept().unwrap());
             assert_eq!(events(&socket, LONG), PollFlags::OUT);
@@ -405,7 +416,9 @@ mod tests {
         let network = network();
         let (listener, address, first) = busy_server();
         let socket = new_socket(AddressFamily::INET, false);
-        let Ok(Led::Later(waiting)) = network.lead(copy(&socket), address) else { panic!("it waits") };
+        let Ok(Led::Later(waiting)) = network.lead(copy(&socket), address, Answerer::Anyone) else {
+            panic!("it waits")
+        };
         let finished = thread::spawn(|| waiting.finish());
         drop((listener, first));
         assert!(events(&socket, LONG).contains(PollFlags::ERR));
@@ -413,7 +426,7 @@ mod tests {
         assert_eq!(sockopt::socket_error(&socket), Ok(Err(Errno::CONNRESET)));
         // It can be used again.
         let (listener, address) = server();
-        assert!(matches!(network.lead(copy(&socket), address), Err(Errno::INPROGRESS)));
+        assert!(matches!(network.lead(copy(&socket), address, Answerer::Anyone), Err(Errno::INPROGRESS)));
         assert_eq!(events(&socket, LONG), PollFlags::OUT);
         drop(listener);
         assert!(lock(&network.awaited).waiting.is_empty());
@@ -434,11 +447,34 @@ mod tests {
         let network = network();
         let (listener, address) = server();
         let held: Vec<_> = (0..CONNECTIONS_MAX).map(|_| network.connections.take().unwrap()).collect();
-        let led = network.lead(new_socket(AddressFamily::INET, true), address).map(|_| ());
+        let led = network.lead(new_socket(AddressFamily::INET, true), address, Answerer::Anyone).map(|_| ());
         assert_eq!(led, Err(Errno::AGAIN));
         drop(held);
         let (_client, mut served) = connected(&network, &listener, address);
         drop(network);
         assert_eq!(served.read(&mut [0]).unwrap_or_default(), 0);
+    }
+
+    /// Covers: RO-04
+    #[test]
+    fn a_server_of_this_machine_that_answers_for_another_one_is_not_reached() {
+        let network = network();
+        for waits in [true, false] {
+            let (listener, address) = server();
+            let socket = new_socket(AddressFamily::INET, waits);
+            let led = network.lead(copy(&socket), address, Answerer::Elsewhere).map(|_| ());
+            assert_eq!(led, Err(Errno::ACCESS), "{waits}");
+            let (mut served, _) = listener.accept().unwrap();
+            assert_eq!(served.read(&mut [0]).unwrap_or_default(), 0, "{waits}");
+        }
+        let (listener, address, first) = busy_server();
+        let socket = new_socket(AddressFamily::INET, false);
+        let led = network.lead(copy(&socket), address, Answerer::Elsewhere);
+        let Ok(Led::Later(waiting)) = led else { panic!("it waits") };
+        let finished = thread::spawn(|| waiting.finish());
+        let _ = listener.accept().unwrap();
+        assert!(events(&socket, LONG).contains(PollFlags::ERR));
+        finished.join().unwrap();
+        drop(first);
     }
 }
