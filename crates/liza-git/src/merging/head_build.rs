@@ -161,6 +161,11 @@ fn nanoseconds(time: SystemTime) -> Option<Nanoseconds> {
 }
 
 impl BuiltCheckout {
+    /// True if there is something to keep.
+    pub fn has_build(&self, repo: &Repo, commit: &Sha) -> bool {
+        repo.build_folders(self.checkout.path(), commit).is_ok_and(|folders| !folders.is_empty())
+    }
+
     /// Keeps what was built as the build of this head, which has the files of the checkout's commit and on which every run
     /// there has passed. Without it, validations take longer.
     pub fn keep(self, repo: &Repo, store: &Path, head: &Sha) {

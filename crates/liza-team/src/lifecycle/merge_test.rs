@@ -240,14 +240,16 @@ impl<'e, 'p> MergeTest<'e, 'p> {
         if end.failure.is_some() || commands.is_empty() {
             return Ok(end);
         }
-        // One copy at a time takes its space.
-        drop(end);
+        let of_test = end.built;
         let commands: Vec<&ValidationCommand> = commands.iter().collect();
         let end = run.run_commands(commit, gate, name, &commands)?;
         let failure = end.failed.map(|failed| {
             let what = format!("`{}` {}", failed.command.line, failed.failure.what);
             TestFailure { what, ..failed.failure }
         });
-        Ok(TestEnd { failure, built: end.built })
+        // Commands may build nothing: then what the integration test has built is kept.
+        let has_build =
+            |built: &BuiltCheckout| project.repo().is_ok_and(|repo| built.has_build(repo, commit));
+        Ok(TestEnd { failure, built: end.built.filter(has_build).or(of_test) })
     }
 }

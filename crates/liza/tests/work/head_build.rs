@@ -2,7 +2,7 @@
 #![cfg(target_os = "linux")]
 
 use std::fs::{self, File};
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use crate::fixture::*;
@@ -322,4 +322,30 @@ fn a_set_up_and_copied_files_name_the_place_at_which_the_commands_run() {
     let output = validated(&project, "one", "src/c", "c two\n");
     assert!(output.contains("built src/c\n") && !output.contains("built src/a"), "{output}");
     assert_eq!(runs(&project), 4, "no command was tried twice");
+}
+
+/// The commands of a task may build nothing: what its integration test has built counts then.
+///
+/// Covers: JU-10
+#[test]
+fn each_merge_replaces_the_build_of_the_one_before_also_if_only_the_integration_test_builds() {
+    let project = building();
+    project.write("scripts/integration-test.sh", "#!/bin/sh\nsh build.sh\n");
+    let script = project.root.join("scripts/integration-test.sh");
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    project.git(&["add", "."]);
+    project.git(&["commit", "-qm", "test"]);
+    project.liza(&["sync"]).ok();
+    project.liza(&["config", "validation", r#"["ls target || true"]"#]).ok();
+    let mut earlier = None;
+    for (task, text) in [("one", "a one\n"), ("two", "a two\n"), ("three", "a three\n")] {
+        submitted_with(&project, task, "src/c", text);
+        review(&project, task).ok();
+        verdict(&project, task, &["APPROVED"]).ok();
+        merge(&project, task).ok();
+        let build = current(&project);
+        assert_eq!(fs::read_to_string(build.join("files/target/c")).unwrap(), text);
+        assert_ne!(earlier.replace(build.clone()), Some(build), "{task}");
+        assert_eq!(folders(&project), 1, "the earlier build is gone");
+    }
 }
