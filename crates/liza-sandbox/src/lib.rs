@@ -1,7 +1,7 @@
 //! Files, processes and sockets of untrusted programs, and their rights on the machine.
 //!
 //! A room is a plan: data, made from facts that the caller gives. Knows no task and no agent program. The
-//! only crate with `unsafe` code (`sys::confinement::seccomp`, `sys::foreground`, `confine::room::calls`).
+//! only crate with `unsafe` code (`sys::confinement::seccomp`, `sys::terminal`, `confine::room::calls`).
 #![cfg_attr(
     all(test, feature = "portable-sys"),
     allow(

@@ -17,8 +17,8 @@ use liza_ids::SandboxMin;
 use serde::{Deserialize, Serialize};
 
 use crate::sys::confinement::{self, Restrictions, RoomSockets, Witnesses, can_read, can_write};
-use crate::sys::foreground::{hang_up_with_parent, lead_foreground};
 use crate::sys::sealed_copy;
+use crate::sys::terminal::{input_from_output, lead_terminal};
 
 use super::descriptor::send_listener;
 use super::exits::NOT_STARTED;
@@ -47,9 +47,8 @@ pub enum StageInput {
     Nothing,
     /// A copy of this file, read before anything is restricted. The program gets no descriptor of a file outside of its room.
     File(PathBuf),
+    /// The terminal on the output, which the program leads.
     Terminal,
-    /// The terminal, whose foreground the program leads: a shell.
-    Foreground,
 }
 
 /// The reports of the stage, in order; after `Started` its socket closes, unless the program cannot be run.
@@ -141,9 +140,6 @@ fn run(order: &StageOrder, room: Room, socket: &mut UnixStream) -> io::Result<(S
     if let Some(checkout) = &order.plan.checkout {
         order.plan.caches.iter().for_each(|cache| cache.fill(checkout));
     }
-    if order.input == StageInput::Foreground {
-        hang_up_with_parent();
-    }
     send(socket, &StageReport::Started(level))?;
     if let (StageInput::Nothing, Ok(own)) = (&order.input, open_input(&StageInput::Nothing)) {
         // The one from before belongs to a mount outside of the room.
@@ -156,8 +152,9 @@ fn run(order: &StageOrder, room: Room, socket: &mut UnixStream) -> io::Result<(S
     if let Some(environment) = &order.environment {
         command.env_clear().envs(environment.iter().map(|(name, value)| (name, value)));
     }
-    if order.input == StageInput::Foreground {
-        lead_foreground();
+    if order.input == StageInput::Terminal {
+        // In here, since a process outside of the room has no number in it.
+        let _ = lead_terminal();
     }
     let error = command.args(&order.arguments).exec();
     Ok((StageReport::Failed(format!("cannot start {}: {error}", program.display())), NOT_STARTED))
@@ -172,9 +169,7 @@ fn open_input(input: &StageInput) -> io::Result<File> {
         StageInput::File(path) => {
             durable::open(Open::Read, path).and_then(sealed_copy).map_err(|error| failed(path, &error))
         }
-        StageInput::Terminal | StageInput::Foreground => {
-            open(Path::new("/dev/tty")).or_else(|_| open(Path::new("/dev/null")))
-        }
+        StageInput::Terminal => input_from_output(),
     }
 }
 

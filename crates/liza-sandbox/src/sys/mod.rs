@@ -5,7 +5,6 @@
 pub mod confinement;
 pub mod desktop;
 pub mod family;
-pub mod foreground;
 pub mod inherited;
 pub mod leftovers;
 pub mod peer;
@@ -13,6 +12,7 @@ pub mod process;
 mod program;
 pub mod remove_tree;
 pub mod tcp_peer;
+pub mod terminal;
 pub mod untrusted;
 
 pub use program::{find_program, find_program_in};

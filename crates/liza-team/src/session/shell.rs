@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 
 use liza_agents::providers::{Provider, ProviderError};
 use liza_core::model::{Config, Role, TaskId};
@@ -18,8 +19,10 @@ use liza_sandbox::confine::{
 };
 use liza_sandbox::sys::confinement::TcpGrants;
 use liza_sandbox::sys::family::{ProcessFamily, ProgramExit};
-use liza_sandbox::sys::foreground::LentTerminal;
 use liza_sandbox::sys::remove_tree::{fresh_folder, remove_tree};
+use liza_sandbox::sys::terminal::{OwnTerminal, PersonsTerminal};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::iterator::Signals;
 
 use crate::project::Project;
 use crate::session::git_settings::{ceiling_variable, identity_variables};
@@ -52,7 +55,7 @@ pub struct Shell<'a> {
 
 impl Shell<'_> {
     /// Runs it in this terminal; returns its exit code when nothing that it started is left.
-    pub fn run(&self, terminal: LentTerminal) -> Result<u8, ShellError> {
+    pub fn run(&self, terminal: PersonsTerminal) -> Result<u8, ShellError> {
         let scratch = OwnFolder::create(self.project)?;
         let caches = self.project.folder().join("caches").join(Role::Coder.to_string());
         private::create_folder(&caches)?;
@@ -76,13 +79,13 @@ impl Shell<'_> {
         };
         let mut variables = self.variables(&worktree, &scratch.0)?;
         variables.extend(proxy.iter().flat_map(|proxy| proxy_variables(proxy.port())));
-        let mut started = None;
+        let (mut started, terminal) = (None, OwnTerminal::new(terminal)?);
         let family = match session_plan(self.project, self.config, &needs)? {
             Some(plan) => {
                 variables.extend(cache_variables(&caches));
                 // Git fails at settings there that exist and cannot be read.
                 variables.push(("XDG_CONFIG_HOME".to_owned(), scratch.0.to_string_lossy().into_owned()));
-                let (family, session) = self.start_confined(plan, &worktree, variables)?;
+                let (family, session) = self.start_confined(plan, &worktree, variables, &terminal)?;
                 record_session(self.project.folder(), Confined::Shell(self.task), &session);
                 started = Some(session);
                 family
@@ -92,14 +95,17 @@ impl Shell<'_> {
                 for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_database(name)) {
                     command.env_remove(name);
                 }
+                terminal.lead(&mut command)?;
                 ProcessFamily::spawn(command.current_dir(&worktree).envs(variables), false)?
             }
         };
+        end_when_asked(&family)?;
+        let copied = terminal.copy()?;
         let ended = family.wait_for_all();
         if let Some(session) = &started {
             forget_session(self.project.folder(), Confined::Shell(self.task), session);
         }
-        drop(terminal);
+        drop(copied);
         Ok(match ended {
             ProgramExit::Code(code) => u8::try_from(code).unwrap_or(1),
             ProgramExit::Signal(signal) => u8::try_from(128 + signal).unwrap_or(1),
@@ -124,6 +130,7 @@ impl Shell<'_> {
         plan: Plan,
         worktree: &Path,
         variables: Vec<(String, String)>,
+        terminal: &OwnTerminal,
     ) -> Result<(ProcessFamily, RecordedSession), ShellError> {
         let wrapper = wrapper_words(&self.config.exec_wrapper, &plan, &worktree.to_string_lossy());
         let (mut command, socket) = wrapped_stage_command(&wrapper, self.liza)?;
@@ -131,6 +138,7 @@ impl Shell<'_> {
         // No agent program runs in it, so it has no key.
         let passed = passed_environment(all, EnvironmentUse::CodeUnderTest, &self.config.pass_env);
         command.current_dir(worktree).env_clear().envs(passed).envs(variables);
+        terminal.connect(&mut command)?;
         let family = ProcessFamily::spawn(&mut command, false)?;
         drop(command);
         let network = plan.network();
@@ -141,12 +149,20 @@ impl Shell<'_> {
             arguments: Vec::new(),
             directory: None,
             environment: None,
-            input: StageInput::Foreground,
+            input: StageInput::Terminal,
         };
         let started = socket.start(&order, NO_SPEAKER)?;
         let process = started.client.unwrap_or_else(|| family.id());
         Ok((family, RecordedSession::new(started.level, network, process)))
     }
+}
+
+/// Ends the shell when this process is asked to end, which still puts the terminal back.
+fn end_when_asked(family: &ProcessFamily) -> io::Result<()> {
+    let mut signals = Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM])?;
+    let family = family.clone();
+    thread::spawn(move || signals.forever().for_each(|_| family.kill()));
+    Ok(())
 }
 
 /// A folder for the temporary files of one shell.

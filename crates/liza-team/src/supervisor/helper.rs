@@ -2,7 +2,7 @@
 //! remaining processes. Must not outlive its supervisor: when the pipe from it closes, every process of the
 //! session is killed. Knows no blackboard and no git.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io::{self, BufRead, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -25,6 +25,7 @@ use liza_sandbox::confine::{
 };
 use liza_sandbox::sys::family::{ProcessFamily, ProgramExit, Reaped};
 use liza_sandbox::sys::remove_tree::{fresh_folder, remove_tree};
+use liza_sandbox::sys::terminal::{CopiedTerminal, OwnTerminal, PersonsTerminal};
 
 use crate::engine::{EngineError, FileLock};
 use crate::project::identity::{Speakers, own_session};
@@ -155,7 +156,7 @@ fn run(order: &SessionOrder, logins: &SharedLogins) -> io::Result<(ProgramExit, 
         // Ctrl-C in the terminal is meant for the program. If it cannot be ignored here, it ends the session.
         let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::default());
     }
-    let Started { family, client, output, level } = start(order, logins)?;
+    let Started { family, client, output, terminal, level } = start(order, logins)?;
     watch_logins(logins);
     let network = network(order);
     send_report(&HelperReport::Started { pid: client, level, network });
@@ -189,6 +190,7 @@ fn run(order: &SessionOrder, logins: &SharedLogins) -> io::Result<(ProgramExit, 
     }
     // Without a subreaper, remaining processes can only be found by their process group.
     family.kill();
+    drop(terminal);
     Ok((exit.unwrap_or(ProgramExit::Signal(9)), finish_output(output)))
 }
 
@@ -208,6 +210,7 @@ struct Started {
     family: ProcessFamily,
     client: u32,
     output: Option<JoinHandle<OutputRead>>,
+    terminal: Option<CopiedTerminal>,
     level: Level,
 }
 
@@ -215,6 +218,7 @@ fn start(order: &SessionOrder, logins: &SharedLogins) -> io::Result<Started> {
     let (mut command, stage) = command(order)?;
     set_environment(&mut command, order);
     let mut output = open_output(&mut command, order)?;
+    let terminal = if order.output.is_none() { own_terminal(&mut command, stage.is_some())? } else { None };
     // The stage waits for its order, so it starts while the folders are made; a runner in front of it needs them.
     let is_early = order.confinement.as_ref().is_some_and(|confinement| confinement.wrapper.is_empty());
     if !is_early {
@@ -249,7 +253,8 @@ fn start(order: &SessionOrder, logins: &SharedLogins) -> io::Result<Started> {
     let stream = EventStream::guarded(order.dialect.clone(), order.allowance.clone());
     let output_reader = OutputReader::new(stream, secrets, order.result_file.clone(), side_log);
     let copy = |(reader, file)| thread::spawn(move || output_reader.copy(reader, file));
-    Ok(Started { family, client, output: output.map(copy), level })
+    let terminal = terminal.map(OwnTerminal::copy).transpose()?;
+    Ok(Started { family, client, output: output.map(copy), terminal, level })
 }
 
 fn create_folders(order: &SessionOrder, logins: &SharedLogins) -> io::Result<()> {
@@ -289,10 +294,7 @@ fn command(order: &SessionOrder) -> io::Result<(Command, Option<(StageSocket, St
         match &order.input {
             StageInput::File(input) => command
                 .stdin(durable::open(Open::Read, input).map_err(|error| failed("read", input, &error))?),
-            StageInput::Nothing => command.stdin(Stdio::null()),
-            StageInput::Terminal | StageInput::Foreground => {
-                command.stdin(File::open("/dev/tty").map_or_else(|_| Stdio::null(), Stdio::from))
-            }
+            StageInput::Nothing | StageInput::Terminal => command.stdin(Stdio::null()),
         };
         return Ok((command, None));
     };
@@ -342,12 +344,21 @@ fn withhold(command: &mut Command, order: &SessionOrder) {
     }
 }
 
-/// Connects the output to the terminal, or to a pipe that is copied to the file.
+/// A terminal for the program of a conversation, if this process has one.
+fn own_terminal(command: &mut Command, has_stage: bool) -> io::Result<Option<OwnTerminal>> {
+    let Some(terminal) = PersonsTerminal::open().map(OwnTerminal::new).transpose()? else { return Ok(None) };
+    if has_stage {
+        terminal.connect(command)?
+    } else {
+        terminal.lead(command)?
+    }
+    Ok(Some(terminal))
+}
+
+/// Connects the output to a pipe that is copied to the file.
 fn open_output(command: &mut Command, order: &SessionOrder) -> io::Result<Option<(io::PipeReader, File)>> {
     let Some(path) = &order.output else {
-        let terminal =
-            || OpenOptions::new().write(true).open("/dev/tty").map_or_else(|_| Stdio::null(), Stdio::from);
-        command.stdout(terminal()).stderr(terminal());
+        command.stdout(Stdio::null()).stderr(Stdio::null());
         return Ok(None);
     };
     let file = durable::open(Open::Append, path);

@@ -345,7 +345,7 @@ const WITH_OWN_FILES: [&str; 6] = [
 ];
 
 /// The files of these crates that open other files: of the person, of a session, of git or of the system.
-const OF_OTHERS: [&str; 35] = [
+const OF_OTHERS: [&str; 34] = [
     "liza-database/src/address.rs",
     "liza-host/src/durable.rs",
     "liza-sandbox/src/confine/cargo_home.rs",
@@ -369,7 +369,6 @@ const OF_OTHERS: [&str; 35] = [
     "liza-team/src/session/login_copies.rs",
     "liza-team/src/session/login_turn.rs",
     "liza-team/src/session/settings_guard.rs",
-    "liza-team/src/supervisor/helper.rs",
     "liza/src/cli/commands/edit.rs",
     "liza/src/cli/commands/init.rs",
     "liza/src/cli/commands/man.rs",

@@ -117,6 +117,33 @@ fn needs_script_the_client_has_the_terminal_and_ctrl_c_until_the_person_ends_it(
     bench.until_nothing_runs();
 }
 
+/// Covers: AG-13, RO-03
+#[test]
+#[cfg(target_os = "linux")]
+fn needs_script_what_a_conversation_does_to_its_terminal_never_reaches_yours() {
+    for config in ["sandbox: auto", "sandbox: off"] {
+        let bench = Bench::new(config, &[]);
+        client(&bench);
+        let program = bench.home().join("client.sh");
+        // Exclusive use, and another size.
+        let spoils = r#"#!/bin/sh
+perl -e 'my $z = 0; ioctl(STDIN, 0x540C, $z)'; stty -echo rows 1 cols 3; echo "is $(stty size)"; read -r word; echo "read $word""#;
+        fs::write(&program, spoils).unwrap();
+        bench.project.add_task("t1");
+        let line = format!(
+            r#"look() {{ stty -g; stty size; }}; before=$(look); TERM=xterm {} agent coder --cli talks --interactive
+[ "$(look)" = "$before" ] && : 3<> /dev/tty && echo "terminal kept""#,
+            env!("CARGO_BIN_EXE_liza")
+        );
+        let mut terminal = Terminal::run(&bench, &line);
+        terminal.shows("is 1 3");
+        terminal.types("mine\n");
+        terminal.shows("read mine");
+        terminal.shows("terminal kept");
+        bench.until_nothing_runs();
+    }
+}
+
 /// Covers: AG-07, AG-09
 #[test]
 fn needs_script_a_closed_terminal_ends_the_session_and_keeps_the_claim() {

@@ -140,32 +140,94 @@ fn needs_script_a_shell_ends_with_its_liza_however_that_ends() {
     }
 }
 
+/// A shell for a task, from a person's own one, which afterwards says what has changed and what it reads.
+fn shell_in_a_shell(bench: &Bench) -> Terminal<'_> {
+    bench.project.add_task("t1");
+    bench.project.liza(&["register", "coder-1"]).ok();
+    bench.project.liza(&["claim-task", "t1", "coder-1"]).ok();
+    let line = format!(
+        r#"look() {{ stty -g; stty size; stat -c %a $(tty); }}; before=$(look); TERM=xterm {} shell t1; echo "ended $?"
+[ "$(look)" = "$before" ] && : 3<> /dev/tty && echo "terminal kept"; read -r line; echo "got <$line>""#,
+        env!("CARGO_BIN_EXE_liza")
+    );
+    let terminal = Terminal::run(bench, &line);
+    terminal.shows("confinement ");
+    terminal
+}
+
 /// Covers: RO-03
 #[test]
 #[cfg(target_os = "linux")]
 fn needs_script_a_shell_leaves_your_terminal_as_it_was_and_no_answer_that_your_own_shell_would_read() {
     let bench = Bench::new("sandbox: auto", &[]);
-    bench.project.add_task("t1");
-    bench.project.liza(&["register", "coder-1"]).ok();
-    bench.project.liza(&["claim-task", "t1", "coder-1"]).ok();
-    let line = format!(
-        r#"before=$(stat -c %a $(tty)); TERM=xterm {} shell t1
-[ $(stat -c %a $(tty)) = $before ] && echo "mode kept"; read -r line; echo "got <$line>""#,
-        env!("CARGO_BIN_EXE_liza")
-    );
-    let mut terminal = Terminal::run(&bench, &line);
-    terminal.shows("confinement isolated");
+    let mut terminal = shell_in_a_shell(&bench);
     terminal.types("perl -e 'chmod 0666, *STDOUT; print \"mode \", (stat STDOUT)[2] & 0777, \"\\n\"'; ");
-    terminal.types("sh -c 'printf \"\\033[c\"; while [ ! -e go ]; do sleep 0.02; done'; exit\n");
+    terminal.types("sh -c 'printf \"\\033[?1003h\\033[c\"; while [ ! -e go ]; do sleep 0.02; done'; exit\n");
     terminal.shows(&format!("mode {}", 0o666));
     terminal.shows("\x1b[c");
     // The answer of a terminal, after the program that asked for it has ended.
-    terminal.types("\x1b[?1;2c\x1b[0n");
     fs::write(bench.tree("t1").join("go"), "").unwrap();
-    terminal.shows("mode kept");
+    terminal.shows("\x1b[5n");
+    terminal.types("\x1b[?1;2c\x1b[0n");
+    terminal.shows("terminal kept");
     terminal.types("\n");
     terminal.shows("got <>");
-    assert!(terminal.screen().contains("\x1b[5n"), "it was asked last: {}", terminal.screen());
+    let screen = terminal.screen();
+    let (_, after) = screen.split_once("\x1b[c").unwrap();
+    assert!(
+        after.contains("1003") && after.contains("\x1b[!p"),
+        "what a program has left on is off: {after:?}"
+    );
+}
+
+/// Covers: RO-03, IS-03
+#[test]
+#[cfg(target_os = "linux")]
+fn needs_script_what_a_program_does_to_its_terminal_never_reaches_yours() {
+    // Exclusive use, a window of 1 x 3, output stopped, another line discipline: the numbers of `ioctl`.
+    for (config, call, last) in [
+        ("sandbox: auto", "0x540A", "0"),
+        ("sandbox: auto\nsandbox_max_abi: 100", "0x5423", "pack(\"i\", 27)"),
+        ("sandbox: off", "0x540A", "0"),
+    ] {
+        let bench = Bench::new(config, &[]);
+        let mut terminal = shell_in_a_shell(&bench);
+        let own = format!("my ($z, $size) = (0, pack(\"SSSS\", 1, 3, 0, 0)); my $last = {last}; $| = 1");
+        terminal.types(&format!("perl -e '{own}; ioctl(STDOUT, 0x540C, $z); ioctl(STDOUT, 0x5414, $size); "));
+        terminal.types(&format!("print \"did \", 6 * 7, \"\\n\"; ioctl(STDOUT, {call}, $last)'; exit 5\n"));
+        terminal.shows("did 42");
+        terminal.shows("ended ");
+        terminal.shows("terminal kept");
+        terminal.types("mine\n");
+        terminal.shows("got <mine>");
+    }
+}
+
+/// Covers: RO-03
+#[test]
+#[cfg(target_os = "linux")]
+fn needs_script_a_shell_follows_the_size_of_your_window_and_gives_the_terminal_back_if_liza_is_ended() {
+    let bench = Bench::new("sandbox: auto", &[]);
+    let mut terminal = shell_in_a_shell(&bench);
+    terminal.types("echo $((6 * 7)); tty > /dev/null; trap '' TERM HUP; stty size\n");
+    terminal.shows("42");
+    let is_liza = |line: &str| line.starts_with(env!("CARGO_BIN_EXE_liza")) && line.contains("shell t1");
+    let liza = bench.processes().into_iter().find(|(_, line)| is_liza(line)).unwrap().0;
+    let window = fs::read_link(format!("/proc/{liza}/fd/0")).unwrap();
+    let sized = bench.project.command("stty").args(["rows", "33", "cols", "77", "-F"]).arg(&window).status();
+    assert!(sized.unwrap().success());
+    terminal.types("while [ \"$(stty size)\" != '33 77' ]; do sleep 0.02; done; echo \"sized $((6 * 7))\"\n");
+    terminal.shows("sized 42");
+    let back = bench.project.command("stty").args(["size", "-F"]).arg(&window).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&back.stdout).trim(), "33 77");
+    bench.project.run(bench.project.command("kill").args(["-TERM", &liza]));
+    terminal.shows("ended ");
+    let modes = bench.project.command("stty").args(["-a", "-F"]).arg(&window).output().unwrap();
+    let modes = String::from_utf8_lossy(&modes.stdout).into_owned();
+    assert!(modes.contains(" icanon") && modes.contains(" echo "), "{modes}");
+    terminal.types("\n");
+    terminal.wait();
+    bench.until_nothing_runs();
 }
 
 /// Covers: RO-03

@@ -41,7 +41,7 @@ pub(crate) struct RoomOrder<'a> {
     pub plan: &'a Plan,
     /// The folder in which the program starts; `None` is that of this process.
     pub directory: Option<&'a Path>,
-    /// The program stays in the process group of its terminal.
+    /// The program will lead a terminal, which the leader of a process group cannot.
     pub has_terminal: bool,
 }
 

@@ -12,6 +12,7 @@ use liza_core::supervise::StopReason;
 use liza_host::durable;
 use liza_sandbox::confine::Level;
 use liza_sandbox::sys::confinement::protects_files;
+use liza_sandbox::sys::terminal::PersonsTerminal;
 use liza_team::observe::missing_logins::record;
 use liza_team::project::machine::runs_here;
 use liza_team::project::{AGENT_ID, Project};
@@ -138,13 +139,16 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         // Coders commit and code reviewers merge; checked before anything is claimed.
         project.repo()?.identity()?;
     }
-    if post.interactive {
+    let interactive = post.interactive;
+    if interactive {
         // Checked before anything is claimed.
         post.provider.require_interactive()?;
     }
     let printer = EventPrinter::new(context.screen.clone(), MessageLevel::Debug);
     let options = SupervisorOptions::alone(context.program.clone(), (context.services.session_commands)());
     let again = format!("liza agent {}", post.role.id_prefix());
+    // Put back here if the helper of the conversation was killed.
+    let _terminal = interactive.then(PersonsTerminal::open).flatten();
     let ends = supervise(&project, vec![post], options, &|message| printer.print(message))?;
     let (ended, exit) = endings(ends, &again)?;
     Ok(Reply::new("", json!({ "ended": ended })).exit(exit))

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use liza_agents::providers::Provider;
 use liza_core::model::{Board, Refusal, Role, State, TaskId};
 use liza_core::rules::sessions::is_in_session_on;
-use liza_sandbox::sys::foreground::LentTerminal;
+use liza_sandbox::sys::process::is_in_foreground;
+use liza_sandbox::sys::terminal::PersonsTerminal;
 use liza_team::project::Project;
 use liza_team::project::machine::runs_here;
 use liza_team::session::shell::{Shell, ShellError};
@@ -41,7 +42,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     check_worktree(&project, &state.board, &task)?;
     let config = state.board.config()?;
     let level = check_confinement(context, &project, config, [Role::Coder])?;
-    let terminal = LentTerminal::of_input().ok_or_else(|| {
+    let terminal = is_in_foreground().then(PersonsTerminal::open).flatten().ok_or_else(|| {
         CommandError::refused("no_terminal", "the shell needs a terminal")
             .hint("to see a task's change without one: liza diff TASK; to run a command of yours: liza check -- COMMAND")
     })?;
