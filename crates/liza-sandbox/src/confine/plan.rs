@@ -123,6 +123,7 @@ impl Plan {
         self.grants.read.retain(is_outside);
         self.grants.write.retain(is_outside);
         self.grants.only_read.push(folder.to_owned());
+        self.grants.notes_programs = true;
         self.not_written.extend(self.checkout.clone());
         self
     }
@@ -177,6 +178,7 @@ pub fn make_plan(around: &Surroundings<'_>, look: &dyn Look) -> Plan {
             network: around.network.cloned(),
             services: around.services.to_vec(),
             max_abi: around.settings.max_abi,
+            notes_programs: false,
         },
     }
 }

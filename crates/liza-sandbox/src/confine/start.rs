@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::socket_folder::{SocketFolder, SocketUse};
-use crate::sys::confinement::{ConnectPolicy, NamedSocket, ProbedServer, decide_connects};
+use crate::sys::confinement::{ConnectPolicy, NamedSocket, NotedPrograms, ProbedServer, decide_connects};
 use crate::sys::peer::{Silenced, SpeakerRule};
 
 use super::descriptor::{ReceivedListener, learn_sender, receive_listener};
@@ -201,6 +201,7 @@ fn policy(plan: &Plan, speakers: SpeakerRule) -> ConnectPolicy {
         speakers,
         client: None,
         own: Vec::new(),
+        programs: NotedPrograms::default(),
     }
 }
 

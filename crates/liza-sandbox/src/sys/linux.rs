@@ -145,7 +145,12 @@ pub(super) fn line_below(pid: u32, root: u32) -> Option<Vec<LineProcess>> {
         if pid == root {
             return Some(line);
         }
-        line.push(LineProcess { pid, command: command_line(pid), file: program_file(pid) });
+        line.push(LineProcess {
+            pid,
+            command: command_line(pid),
+            file: program_file(pid),
+            before: BTreeSet::new(),
+        });
     }
     None
 }

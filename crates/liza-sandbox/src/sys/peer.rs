@@ -1,5 +1,6 @@
 //! The process at the other end of a Unix socket.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -13,6 +14,8 @@ pub struct LineProcess {
     pub command: Vec<OsString>,
     /// The file that it runs; `None` if it hides that, as some agent programs do.
     pub file: Option<PathBuf>,
+    /// The files that it ran before, where that is noted.
+    pub before: BTreeSet<Option<PathBuf>>,
 }
 
 /// The file that a process runs.

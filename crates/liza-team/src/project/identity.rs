@@ -146,6 +146,8 @@ fn is_same(one: &Path, other: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     fn session(root: &str, agent: &str, generation: u64) -> SessionAround {
@@ -177,7 +179,7 @@ mod tests {
     fn nothing_below_a_check_speaks() {
         let process = |words: &str| {
             let command: Vec<OsString> = words.split(' ').map(OsString::from).collect();
-            LineProcess { pid: 10, file: Some(PathBuf::from(&command[0])), command }
+            LineProcess { pid: 10, file: Some(PathBuf::from(&command[0])), command, before: BTreeSet::new() }
         };
         let tested = ["liza x", concat!("liza", " check --of /p"), "node claude"].map(process);
         for role in [Role::Coder, Role::CodeReviewer, Role::Planner] {

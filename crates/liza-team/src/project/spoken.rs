@@ -6,10 +6,16 @@ use std::path::{Path, PathBuf};
 
 use liza_sandbox::sys::peer::{LineProcess, program_file};
 
+/// Programs that become the command in their arguments, and run nothing else.
+const PREFIXES: [&str; 4] = ["env", "nice", "nohup", "setsid"];
+
 const SHELLS: [&str; 8] = ["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish"];
 
 /// The folders of installed shells: no session can write there.
 const SYSTEM: [&str; 6] = ["/bin", "/usr", "/opt", "/nix/store", "/gnu/store", "/home/linuxbrew"];
+
+/// Files with many programs, shells and those above among them.
+const MANY: [&str; 2] = ["busybox", "coreutils"];
 
 /// Programs that run others' scripts. Two processes of one are of one program only if their scripts are equal.
 const INTERPRETERS: [&str; 6] = ["node", "bun", "deno", "python", "ruby", "perl"];
@@ -44,7 +50,10 @@ fn is_line_of(below: &[LineProcess], program: &Program<'_>) -> bool {
     // One more process of its own: a launcher starts the real program, or one starts itself again.
     let _ = from_program.next_if(|process| program.is_own(process));
     let is_liza = |process: &LineProcess| process.file.as_ref() == Some(&program.liza);
-    is_liza(speaker) && from_program.all(|process| is_shell(process) || is_liza(process))
+    let above = between.iter().chain([program.process]);
+    is_liza(speaker)
+        && from_program.all(|process| is_shell(process) || is_liza(process))
+        && below.iter().zip(above).all(|(process, above)| program.has_become(process, above))
 }
 
 impl Program<'_> {
@@ -58,6 +67,18 @@ impl Program<'_> {
             // It hides its file; only its name is known.
             None => process.command.first().is_some_and(|name| self.has_name(Path::new(name))),
         }
+    }
+
+    /// True if a process was nothing before but what its parent is, from which it comes, or a shell: a file of the commit can
+    /// become `liza`, or a shell that does, and would not be in the line any more.
+    fn has_become(&self, process: &LineProcess, above: &LineProcess) -> bool {
+        let is_harmless = |file: &Path| {
+            let name = file.file_name().and_then(OsStr::to_str).unwrap_or_default();
+            let is_known = SHELLS.contains(&name) || PREFIXES.contains(&name) || MANY.contains(&name);
+            file == self.liza || is_known && is_of_system(file)
+        };
+        let is_same = |file: &Option<PathBuf>| *file == process.file || *file == above.file;
+        process.before.iter().all(|file| is_same(file) || file.as_deref().is_some_and(is_harmless))
     }
 
     /// True for an interpreter of another script in the folder of the program's own, of an installed package.
@@ -85,7 +106,7 @@ impl Program<'_> {
         };
         let python = environment.join("bin/python").canonicalize();
         let is_its_python = python.is_ok_and(|python| python == file);
-        let is_a_python = is_interpreter(file) && SYSTEM.iter().any(|folder| file.starts_with(folder));
+        let is_a_python = is_interpreter(file) && is_of_system(file);
         let name = script(process).or_else(|| Some(process.command.first()?)).map(Path::new);
         let is_of_package = |name: &OsStr| name.as_encoded_bytes().starts_with(package.as_encoded_bytes());
         let name = name.and_then(Path::file_name).filter(|name| is_of_package(name));
@@ -128,11 +149,17 @@ fn is_shell(process: &LineProcess) -> bool {
         "busybox" => called().trim_start_matches('-').to_owned(),
         own => own.to_owned(),
     };
-    SHELLS.contains(&name.as_str()) && SYSTEM.iter().any(|folder| file.starts_with(folder))
+    SHELLS.contains(&name.as_str()) && is_of_system(file)
+}
+
+fn is_of_system(file: &Path) -> bool {
+    SYSTEM.iter().any(|folder| file.starts_with(folder))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     /// A line from `liza` up to the agent program, each with its file and its arguments.
@@ -140,7 +167,7 @@ mod tests {
         let process = |(pid, (file, words)): (usize, &(&str, &str))| {
             let command = [*file].into_iter().chain(words.split_whitespace()).map(Into::into).collect();
             let file = (!file.starts_with("hidden")).then(|| PathBuf::from(file));
-            LineProcess { pid: u32::try_from(pid).unwrap(), command, file }
+            LineProcess { pid: u32::try_from(pid).unwrap(), command, file, before: BTreeSet::new() }
         };
         processes.iter().enumerate().map(process).collect()
     }
@@ -191,6 +218,7 @@ mod tests {
                 pid,
                 command: words,
                 file: Some(file.into()),
+                before: BTreeSet::new(),
             };
             let server = process(1, (file, command));
             Program { process: &process(2, (&program, Vec::new())), script: None, liza: "/x/liza".into() }
@@ -232,7 +260,7 @@ mod tests {
         }
         let busybox = |name: &str| {
             let file = Some("/bin/busybox".into());
-            is_shell(&LineProcess { pid: 1, command: vec![name.into()], file })
+            is_shell(&LineProcess { pid: 1, command: vec![name.into()], file, before: BTreeSet::new() })
         };
         assert_eq!(
             ["sh", "-ash", "/bin/sh", "xargs", "busybox"].map(busybox),
@@ -241,6 +269,27 @@ mod tests {
         let alone = line(&[("/x/a-script-that-becomes-liza", "submit-verdict")]);
         let is_spoken = |client| is_spoken(&alone, std::process::id(), client);
         assert_eq!([Some(0), Some(7), None].map(is_spoken), [true, false, false]);
+    }
+
+    /// Covers: JU-08
+    #[test]
+    fn what_was_another_program_before_does_not_speak() {
+        let heard_after = |at: usize, before: Option<&str>| {
+            let mut line = line(&[("/x/liza", "submit-verdict"), SH, CLAUDE]);
+            line[at].before = BTreeSet::from([Some("/usr/bin/bash".into()), before.map(Into::into)]);
+            let program = Program { process: &line[2], script: None, liza: "/x/liza".into() };
+            is_line_of(&line[..2], &program)
+        };
+        for (at, before) in [(0, "/usr/bin/dash"), (0, "/x/liza"), (0, "/usr/bin/env"), (1, "/usr/bin/node")]
+        {
+            assert!(heard_after(at, Some(before)), "{at} {before}");
+        }
+        for (at, before) in
+            [(0, "/usr/bin/python3.12"), (1, "/usr/bin/python3.12"), (0, "/usr/bin/node"), (0, "/tmp/env")]
+        {
+            assert!(!heard_after(at, Some(before)), "{at} {before}");
+        }
+        assert!(!heard_after(0, None), "it hides what it was");
     }
 
     /// Covers: JU-08, IS-13

@@ -183,6 +183,8 @@ fn of_code_under_test(mut plan: Plan, scratch: &Path, copy: &Path) -> Plan {
     plan.checkout = plan.checkout.map(|_| copy.to_owned());
     plan.grants.write.push(scratch.to_owned());
     plan.grants.sockets.clear();
+    // It has no voice, whatever it was.
+    plan.grants.notes_programs = false;
     plan.grants.network = plan.grants.network.map(|network| TcpGrants { proxy: CLOSED, ..network });
     plan.channel = None;
     plan

@@ -22,10 +22,12 @@ printf '[package]\nname = "hostile"\nversion = "0.1.0"\nedition = "2021"\n[works
 printf 'test:\n\tWHO=make sh ./approve.sh\n' > Makefile
 printf '{"name": "hostile", "version": "1.0.0", "scripts": {"test": "WHO=npm sh ./approve.sh"}}\n' > package.json
 printf 'import subprocess\nsubprocess.call("WHO=python sh ./approve.sh", shell=True)\n' > approve.py
+printf 'import os\nos.execv(os.environ["LIZA"], ["liza", "submit-verdict", "t1", "APPROVED", "all is well"])\n' > become.py
+printf 'import os\nos.execv("/bin/sh", ["sh", "-c", "exec env A=b \\"$LIZA\\" submit-verdict t1 APPROVED well"])\n' > become_shell.py
 printf '#!/bin/sh\nWHO=path sh ./approve.sh\n' > tools/grep; chmod +x tools/grep
 "#;
 
-fn attack() -> String {
+fn attack(becomes: &str) -> String {
     let honest = r#"bash -c '"$LIZA" status > /dev/null && echo "HONEST bash"'
 ( echo x | sh -c '"$LIZA" get goal.status; "$LIZA" status' > /dev/null ) && echo "HONEST pipe"
 [ -n "$(env A=b "$LIZA" status)" ] && echo "HONEST env""#;
@@ -34,6 +36,7 @@ fn attack() -> String {
 "$LIZA" check -- sh -c 'printf "test:\n\tWHO=left sh ./approve.sh\n" > GNUmakefile; cp GNUmakefile "$TMPDIR"; echo "LEFT $?"'
 "{cargo}" metadata --format-version 1 --offline > "$TMPDIR/cargo" 2>&1; cat "$TMPDIR/cargo"
 make test; npm test --silent; python3 -m approve
+{becomes}
 perl -e 'system("WHO=server sh ./approve.sh")'
 timeout 60 "$LIZA" submit-verdict t1 APPROVED "all is well" && echo "GOT THROUGH"
 bash -c true; sh -ic true; grep x /dev/null
@@ -48,9 +51,12 @@ bash -c 'sh -c "\"\$LIZA\" submit-verdict t1 REJECTED \"Blockers: 1 - [blocker] 
 fn only_the_reviewers_program_and_its_shells_speak() {
     let toolchain = Path::new(env!("CARGO")).ancestors().nth(2).unwrap();
     let passed = "pass_env: [LIZA, LIZA_TEST_MARK, BASH_ENV, ENV, LD_LIBRARY_PATH, GIT_EXTERNAL_DIFF]";
-    for sandbox in ["sandbox: auto", "sandbox: off"] {
+    // What a process was before is seen where it is confined.
+    let becomes = "python3 become.py; echo BECAME; python3 become_shell.py; echo BECAME";
+    let confined = [("sandbox: auto", becomes), ("sandbox: auto\nsandbox_max_abi: 100", becomes)];
+    for (sandbox, becomes) in confined.into_iter().chain([("sandbox: off", "")]) {
         let config = format!("{sandbox}\n{passed}\nsandbox_readable: [\"{}\"]", toolchain.display());
-        let bench = Bench::new(&config, &[("c", &format!("{SETTINGS}\n{CODER}")), ("r", &attack())]);
+        let bench = Bench::new(&config, &[("c", &format!("{SETTINGS}\n{CODER}")), ("r", &attack(becomes))]);
         bench.project.add_task("t1");
         assert_eq!(bench.agent(&["coder", "--cli", "c", "--once"]).wait(), 0, "{}", bench.outputs());
         let mut review = bench.project.program();
@@ -77,7 +83,9 @@ fn only_the_reviewers_program_and_its_shells_speak() {
             assert!(log.contains(&format!("HONEST {how}")), "{sandbox}: {how}:\n{log}");
         }
         let refused = log.matches("counts only if the agent program runs it, itself or in a shell").count();
-        assert!(refused >= 5, "{sandbox}: {refused}:\n{log}");
+        let became = log.matches("BECAME\n").count();
+        assert_eq!(became, becomes.matches("BECAME").count(), "{sandbox}:\n{log}");
+        assert!(refused >= 5 + became, "{sandbox}: {refused}:\n{log}");
     }
 }
 

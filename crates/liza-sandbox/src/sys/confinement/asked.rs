@@ -13,7 +13,7 @@ use super::super::system;
 use super::ConnectPolicy;
 use super::connects::{Deciding, connect_for};
 use super::filter::aimed_at;
-use super::members::is_own;
+use super::members::{is_own, leader_of};
 use super::own_network::Led;
 use super::seccomp::{CallEnd, PendingCall, answer, receive};
 use super::terminals::{open_by_name, open_terminal};
@@ -79,6 +79,7 @@ fn decide(deciding: &Deciding, call: PendingCall) {
         libc::SYS_openat => open_by_name(listener, &call, 1),
         libc::SYS_shmat | libc::SYS_shmctl => judge_memory(policy, &call),
         libc::SYS_prctl => judge_adoption(policy, &call),
+        libc::SYS_execve | libc::SYS_execveat => note_program(policy, &call),
         other => judge_aim(policy, &call, aimed_at(other)),
     };
     let end = decided.unwrap_or_else(|error| CallEnd::Fails(error.raw_os_error()));
@@ -97,6 +98,14 @@ fn judge_adoption(policy: &ConnectPolicy, call: &PendingCall) -> Result<CallEnd,
     // What is not code under test may become a program with a voice, and keeps its orphans.
     let may_adopt = orphans_speak || policy.may_speak(call.thread) == Err(Errno::ACCESS);
     if may_adopt { Ok(CallEnd::Continues) } else { Err(Errno::PERM) }
+}
+
+/// Notes what a process is, before it becomes another program.
+fn note_program(policy: &ConnectPolicy, call: &PendingCall) -> Result<CallEnd, Errno> {
+    let process = leader_of(call.thread).ok_or(Errno::SRCH)?;
+    let started = system::start_time(process).ok_or(Errno::SRCH)?;
+    policy.programs.note(process, started, system::program_file(process));
+    Ok(CallEnd::Continues)
 }
 
 /// Allows shared memory that a running process of the session made.

@@ -267,7 +267,8 @@ impl ConnectPolicy {
     pub(crate) fn may_speak(&self, thread: u32) -> Result<(), Errno> {
         let leader = leader_of(thread).ok_or(Errno::ACCESS)?;
         let helper = std::process::id();
-        let line = system::line_below(leader, helper).ok_or(Errno::ACCESS)?;
+        let mut line = system::line_below(leader, helper).ok_or(Errno::ACCESS)?;
+        line.iter_mut().for_each(|process| process.before = self.programs.of(process.pid));
         (self.speakers)(&line, helper, self.client).map_err(|silenced| match silenced {
             Silenced::UnderTest => Errno::ACCESS,
             Silenced::NotSpoken => Errno::PERM,
@@ -279,6 +280,7 @@ impl ConnectPolicy {
 mod tests {
     use super::*;
     use crate::confine::start::NO_SPEAKER;
+    use crate::sys::confinement::NotedPrograms;
 
     impl ConnectPolicy {
         /// A session that may connect to nothing.
@@ -295,6 +297,7 @@ mod tests {
                 speakers: NO_SPEAKER,
                 client: None,
                 own: Vec::new(),
+                programs: NotedPrograms::default(),
             }
         }
     }
@@ -313,6 +316,20 @@ mod tests {
         }
         *policy.probed.lock().unwrap() = None;
         assert_eq!(leads("127.0.0.1:4000"), Ok(None), "in the room, where nothing listens there");
+    }
+
+    /// Covers: JU-08
+    #[test]
+    fn what_a_process_was_is_forgotten_with_it() {
+        let (programs, own) = (NotedPrograms::default(), std::process::id());
+        let [python, shell] = ["/usr/bin/python3", "/bin/sh"].map(|file| Some(PathBuf::from(file)));
+        programs.note(own, 1, python.clone());
+        assert_eq!(programs.of(own).len(), 0, "another process had this ID");
+        let started = system::start_time(own).unwrap();
+        programs.note(own, started, shell.clone());
+        assert_eq!(programs.of(own), [shell.clone()].into());
+        programs.note(own, started, python.clone());
+        assert_eq!(programs.of(own), [shell, python].into());
     }
 
     /// Covers: IS-06

@@ -199,6 +199,12 @@ pub(super) fn rules_with_listener(only_tcp: bool, is_in_room: bool) -> Vec<CallR
     refused.into_iter().chain(connects).chain(asked).collect()
 }
 
+/// A process becomes another program: its helper notes what it was.
+pub(super) fn rules_of_noted_programs() -> Vec<CallRule> {
+    let calls = [libc::SYS_execve, libc::SYS_execveat];
+    calls.map(|call| CallRule::new(call, When::Always, Verdict::Ask)).to_vec()
+}
+
 /// The same number on every processor; the C library does not name it yet.
 const SYS_SETXATTRAT: c_long = 463;
 

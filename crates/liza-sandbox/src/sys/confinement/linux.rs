@@ -38,7 +38,9 @@ fn filter_calls(grants: &Grants, is_in_room: bool) -> (Option<String>, Result<Ow
     }
     let more = if files::judges_truncate(grants) { Vec::new() } else { filter::rules_of_old_kernels() };
     let assemble = |rules: Vec<filter::CallRule>| filter::assemble(&[rules, more.clone()].concat());
-    match seccomp::install_with_listener(&assemble(filter::rules_with_listener(only_tcp, is_in_room))) {
+    let noted = if grants.notes_programs { filter::rules_of_noted_programs() } else { Vec::new() };
+    let asked = [filter::rules_with_listener(only_tcp, is_in_room), noted].concat();
+    match seccomp::install_with_listener(&assemble(asked)) {
         Ok(listener) => (None, Ok(listener)),
         Err(error) => {
             // The outer filter asks its own listener about the rest.

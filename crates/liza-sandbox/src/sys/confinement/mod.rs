@@ -2,7 +2,7 @@
 //! Restrictions can only be added. Each part reports whether it was applied; probes find out what is really
 //! refused, never version numbers.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::net::SocketAddr;
@@ -66,6 +66,9 @@ pub struct Grants {
     /// The TCP ports of services on this machine that it reaches, besides its own.
     pub services: Vec<u16>,
     pub max_abi: Option<u32>,
+    /// What each process was before it became its program is noted outside.
+    #[serde(default)]
+    pub notes_programs: bool,
 }
 
 /// The network rights of a process. Everything but TCP is closed.
@@ -117,6 +120,42 @@ pub struct ConnectPolicy {
     pub client: Option<u32>,
     /// The folders that the session's room has for itself: every socket there is the session's.
     pub own: Vec<PathBuf>,
+    pub programs: NotedPrograms,
+}
+
+/// The files that each process ran before, where that is noted: by its ID, with the time of its start.
+#[cfg_attr(
+    any(not(target_os = "linux"), feature = "portable-sys"),
+    allow(dead_code, reason = "nothing is noted")
+)]
+#[derive(Debug, Clone, Default)]
+pub struct NotedPrograms(Arc<Mutex<BTreeMap<u32, Noted>>>);
+
+type Noted = (u64, BTreeSet<Option<PathBuf>>);
+
+#[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
+impl NotedPrograms {
+    fn note(&self, process: u32, started: u64, file: Option<PathBuf>) {
+        /// From this number on, processes that have ended are forgotten.
+        const NOTED_MAX: usize = 4096;
+        let mut noted = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if noted.len() >= NOTED_MAX {
+            noted.retain(|process, (started, _)| super::system::start_time(*process) == Some(*started));
+        }
+        let (known, files) = noted.entry(process).or_default();
+        if *known != started {
+            (*known, *files) = (started, BTreeSet::new());
+        }
+        files.insert(file);
+    }
+
+    fn of(&self, process: u32) -> BTreeSet<Option<PathBuf>> {
+        let noted = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        // IDs are reused.
+        let own =
+            noted.get(&process).filter(|(started, _)| super::system::start_time(process) == Some(*started));
+        own.map(|(_, files)| files.clone()).unwrap_or_default()
+    }
 }
 
 /// Decides the connects of a session from now on, in a thread, and serves the network of its room if it has one. Call it
