@@ -71,7 +71,9 @@ pub(crate) fn config_of(address: &Address) -> Result<Config, AddressError> {
     if let Some(password) = password(&config)? {
         config.password(password);
     }
-    if !config.get_hosts().iter().all(is_local) && !is_open_by_choice(&config) {
+    // Also on this machine: a session could answer at a port, and hand the proof of the password on to the server.
+    let is_port = config.get_hosts().iter().any(|host| matches!(host, Host::Tcp(_)));
+    if is_port && !is_open_by_choice(&config) {
         config.ssl_mode(SslMode::Require);
     }
     if config.get_application_name().is_none() {
@@ -243,12 +245,14 @@ mod tests {
 
     /// Covers: MM-01
     #[test]
-    fn another_machine_is_reached_only_with_tls() {
+    fn a_port_is_reached_only_with_tls() {
         let mode = |text: &str| parsed_config(text).get_ssl_mode();
         assert_eq!(mode("postgres://liza@db.example/team"), SslMode::Require);
         // Only together with the variable of this machine.
         assert_eq!(mode("postgres://liza@db.example/team?sslmode=disable"), SslMode::Require);
-        assert_ne!(mode("postgres://liza@127.0.0.1/team"), SslMode::Require);
+        for local in ["127.0.0.1/team", "localhost/team?sslmode=prefer", "[::1]/team?sslmode=disable"] {
+            assert_eq!(mode(&format!("postgres://liza@{local}")), SslMode::Require, "{local}");
+        }
         for verified in ["verify-full", "verify-ca", "require"] {
             let address = format!("postgres://liza@127.0.0.1/team?sslmode={verified}&connect_timeout=3");
             assert_eq!(mode(&address), SslMode::Require, "{verified}");

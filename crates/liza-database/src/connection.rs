@@ -11,7 +11,7 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::address::{config_of, ways_in, why_no_password};
-use crate::fault::{fault_of, reason_of, wrong_address};
+use crate::fault::{fault_of, wrong_address};
 use crate::proof::OnlyScram;
 
 /// The number of connections kept for the next use.
@@ -185,8 +185,8 @@ impl Connection {
     }
 }
 
-/// Connects so that a password goes only to a server that proves that it knows it: over a socket of this
-/// machine, by SCRAM bound to the certificate, or, where no TLS is used, by SCRAM.
+/// Connects so that a password goes only to a server that proves that it knows it: over a socket of this machine, by SCRAM bound
+/// to the certificate, or, where the person has chosen to use no TLS, by SCRAM.
 pub(crate) fn connect(
     config: &Config,
     tls: impl FnOnce() -> Result<MakeRustlsConnect, DatabaseError>,
@@ -195,17 +195,14 @@ pub(crate) fn connect(
     if config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_))) {
         return config.connect(NoTls).map_err(failed);
     }
-    let mode = config.get_ssl_mode();
+    let is_open = config.get_ssl_mode() == SslMode::Disable;
     let mut config = config.clone();
     config.ssl_mode(SslMode::Require);
-    if mode != SslMode::Disable {
-        let mut bound = config.clone();
-        match bound.channel_binding(ChannelBinding::Require).connect(tls()?) {
-            Err(error) if mode == SslMode::Prefer && reason_of(&error) == DatabaseReason::NoTls => {}
-            done => return done.map_err(failed),
-        }
-    }
-    config.ssl_negotiation(SslNegotiation::Direct).connect(OnlyScram).map_err(failed)
+    let connected = match is_open {
+        true => config.ssl_negotiation(SslNegotiation::Direct).connect(OnlyScram),
+        false => config.channel_binding(ChannelBinding::Require).connect(tls()?),
+    };
+    connected.map_err(failed)
 }
 
 /// True if a client without a password gets in on one of the ways to a server.

@@ -21,7 +21,7 @@ pub(crate) fn fault_of(address: &Address, error: &postgres::Error) -> DatabaseEr
     DatabaseError::new(address, reason, detail)
 }
 
-pub(crate) fn reason_of(error: &postgres::Error) -> DatabaseReason {
+fn reason_of(error: &postgres::Error) -> DatabaseReason {
     error.code().map_or_else(|| reason_of_connection(error), reason_of_code)
 }
 

@@ -1,5 +1,5 @@
-//! Servers on a TCP address without TLS: the password goes only to one that asks for SCRAM, in which the
-//! server proves that it knows the password. The client itself would answer any request.
+//! Servers on a TCP address where the person has chosen to use no TLS: the password goes only to one that asks for SCRAM, in which
+//! the server proves that it knows the password. The client itself would answer any request.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -151,20 +151,15 @@ mod tests {
             stream.read_exact(&mut rest).unwrap();
             rest
         };
-        loop {
-            let (mut stream, _) = listener.accept().unwrap();
-            // The request for TLS has only a number.
-            if startup(&mut stream).len() == 4 {
-                stream.write_all(b"N").unwrap();
-                continue;
-            }
-            // One byte at a time: nothing may depend on whole messages.
-            // A client that has seen enough closes the connection meanwhile.
-            asks.iter().for_each(|byte| drop(stream.write_all(&[*byte])));
-            let mut sent = vec![0; 1024];
-            let length = stream.read(&mut sent).unwrap_or(0);
-            return sent.drain(..length).collect();
-        }
+        let (mut stream, _) = listener.accept().unwrap();
+        // The request for TLS has only a number.
+        let answer = if startup(&mut stream).len() == 4 { b"N" } else { asks };
+        // One byte at a time: nothing may depend on whole messages.
+        // A client that has seen enough closes the connection meanwhile.
+        answer.iter().for_each(|byte| drop(stream.write_all(&[*byte])));
+        let mut sent = vec![0; 1024];
+        let length = stream.read(&mut sent).unwrap_or(0);
+        sent.drain(..length).collect()
     }
 
     fn asked(mode: &str, asks: Vec<u8>) -> (DatabaseError, Vec<u8>) {
@@ -189,25 +184,32 @@ mod tests {
     /// Covers: RO-05
     #[test]
     fn a_server_that_asks_for_less_than_scram_gets_no_password() {
-        for mode in ["prefer", "disable"] {
-            for (asks, why) in [
-                (request(CLEAR_TEXT, b""), Unproven::ClearText),
-                (request(MD5, b"salt"), Unproven::Md5),
-                (request(NOTHING, b""), Unproven::NoPassword),
-                (b"N\0\0\0\x05\0R\0\0\0".to_vec(), Unproven::Unknown),
-            ] {
-                let (error, sent) = asked(mode, asks);
-                assert_eq!(error.reason, DatabaseReason::Unproven, "{error}");
-                assert!(error.to_string().contains(&why.to_string()), "{error}");
-                assert_eq!(sent, b"", "{why}");
-            }
+        for (asks, why) in [
+            (request(CLEAR_TEXT, b""), Unproven::ClearText),
+            (request(MD5, b"salt"), Unproven::Md5),
+            (request(NOTHING, b""), Unproven::NoPassword),
+            (b"N\0\0\0\x05\0R\0\0\0".to_vec(), Unproven::Unknown),
+        ] {
+            let (error, sent) = asked("disable", asks);
+            assert_eq!(error.reason, DatabaseReason::Unproven, "{error}");
+            assert!(error.to_string().contains(&why.to_string()), "{error}");
+            assert_eq!(sent, b"", "{why}");
+        }
+    }
+
+    /// Covers: RO-05
+    #[test]
+    fn a_server_without_tls_gets_nothing_unless_the_person_has_chosen_so() {
+        for mode in ["prefer", "require"] {
+            let (error, sent) = asked(mode, request(SASL, b"SCRAM-SHA-256\0\0"));
+            assert_eq!((error.reason, sent), (DatabaseReason::NoTls, Vec::new()), "{mode}");
         }
     }
 
     /// Covers: RO-05
     #[test]
     fn scram_begins_and_proves_nothing_to_an_impostor() {
-        let (error, sent) = asked("prefer", request(SASL, b"SCRAM-SHA-256\0\0"));
+        let (error, sent) = asked("disable", request(SASL, b"SCRAM-SHA-256\0\0"));
         assert_eq!(error.reason, DatabaseReason::Unreachable, "{error}");
         let sent = String::from_utf8_lossy(&sent);
         assert!(sent.starts_with('p') && sent.contains("SCRAM-SHA-256"), "{sent:?}");
@@ -215,7 +217,7 @@ mod tests {
         // What the server says itself is shown.
         let refusal = b"SFATAL\0VFATAL\0C28000\0Mno entry\0\0";
         let length = u32::try_from(refusal.len() + 4).unwrap().to_be_bytes();
-        let (error, _) = asked("prefer", [&b"E"[..], &length, refusal].concat());
+        let (error, _) = asked("disable", [&b"E"[..], &length, refusal].concat());
         assert_eq!((error.reason, error.detail.as_str()), (DatabaseReason::NotAllowed, "no entry"));
     }
 }

@@ -38,6 +38,12 @@ impl SocketUse {
     }
 }
 
+/// True for a socket in such a folder, of whatever process.
+pub(crate) fn is_of_liza(socket: &Path) -> bool {
+    let name = socket.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+    [SocketUse::Channel, SocketUse::Probe].into_iter().any(|usage| name.starts_with(usage.prefix()))
+}
+
 /// Removed with its process.
 #[derive(Debug)]
 pub struct SocketFolder {

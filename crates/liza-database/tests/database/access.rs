@@ -140,6 +140,7 @@ fn needs_postgres_needs_openssl_another_machine_is_reached_only_with_a_certifica
     tls.restart(false);
     let open = join(&board, &address, &[trust]);
     assert!(open.contains("NoTls") && open.contains("offers no TLS"), "{open}");
+    assert!(open.contains("turn TLS on") && open.contains("use its Unix socket: postgres:///"), "{open}");
     // The person of this machine may decide otherwise.
     let plain = format!("{address}?sslmode=disable");
     let chosen = format!("{with_password}?sslmode=disable");
@@ -161,6 +162,7 @@ fn needs_postgres_needs_openssl_a_server_that_asks_for_less_than_scram_is_refuse
         for (address, url) in [(&address, &with_password), (&plain, &chosen)] {
             let said = join(&board, address, &[trust, ("LIZA_STORE_URL", url)]);
             assert!(said.contains("Unproven"), "{method} {address}: {said}");
+            assert!(said.contains("let it use SCRAM: password_encryption = 'scram-sha-256'"), "{said}");
         }
     }
 }

@@ -198,7 +198,9 @@ fn work() {
         let noted = joined.and_then(|store| human(&store, note("from another machine")));
         return match noted {
             Ok(_) => println!("JOINED"),
-            Err(StoreError::Database(error)) => println!("{:?}: {error}", error.reason),
+            Err(StoreError::Database(error)) => {
+                println!("{:?}: {error}; {}", error.reason, error.reason.hint())
+            }
             Err(error) => println!("{error}"),
         };
     }

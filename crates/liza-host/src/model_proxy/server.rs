@@ -46,14 +46,20 @@ pub struct ModelProxy {
 
 struct ProxyServer {
     hosts: Vec<ModelHost>,
+    refused: Box<dyn Fn(&ModelHost) + Send + Sync>,
     connections: Places,
 }
 
 impl ModelProxy {
-    pub fn start(hosts: Vec<ModelHost>) -> io::Result<Self> {
+    /// Calls `refused` with each host that is asked for and not allowed.
+    pub fn start(
+        hosts: Vec<ModelHost>,
+        refused: impl Fn(&ModelHost) + Send + Sync + 'static,
+    ) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let port = listener.local_addr()?.port();
-        let server = Arc::new(ProxyServer { hosts, connections: Places::new(CONNECTIONS_MAX) });
+        let (refused, connections) = (Box::new(refused), Places::new(CONNECTIONS_MAX));
+        let server = Arc::new(ProxyServer { hosts, refused, connections });
         let accepting = Accepting::start(listener, move |client| admit(&server, client))?;
         Ok(Self { port, _accepting: accepting })
     }
@@ -104,6 +110,7 @@ impl ProxyServer {
     fn open(&self, head: &[u8]) -> Result<(TcpStream, ProxyRequest), Denied> {
         let request = parse(head).ok_or(Denied::BadRequest)?;
         if !self.hosts.contains(&request.host) {
+            (self.refused)(&request.host);
             return Err(Denied::NotAllowed(request.host));
         }
         match connect(&request.host) {
@@ -225,7 +232,7 @@ mod tests {
     }
 
     fn proxy_to(host: &str) -> ModelProxy {
-        ModelProxy::start(vec![host.parse().unwrap()]).unwrap()
+        ModelProxy::start(vec![host.parse().unwrap()], |_| {}).unwrap()
     }
 
     /// Covers: IS-06

@@ -55,8 +55,9 @@ fn is_passed(name: &OsStr, value: &OsStr, used_for: EnvironmentUse<'_>, pass_env
     is_needed || is_named(pass_env) || is_harmless()
 }
 
-/// Variables whose folders are not those of one tool, and git's settings, which can have tokens.
-const NO_TOOLS: &[&str] = &["HOME", "PATH", "XDG_*", "GIT_*"];
+/// Variables whose folders are not those of one tool, git's settings, which can have tokens, and go's folder, which can have
+/// other projects: what builds need of it is a cache.
+const NO_TOOLS: &[&str] = &["HOME", "PATH", "GOPATH", "XDG_*", "GIT_*"];
 
 /// The files and folders that allowed variables name: `JAVA_HOME`, `VIRTUAL_ENV`, `SSL_CERT_FILE`, …
 pub fn named_tools(environment: impl IntoIterator<Item = Variable>) -> Vec<PathBuf> {

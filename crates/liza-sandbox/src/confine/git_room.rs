@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::sys::confinement::Grants;
 
 use super::credentials::IN_ETC;
-use super::home::expand;
+use super::home::{Yours, expand, leave_out_logins};
 use super::plan::{RoomSettings, Surroundings, readable};
 use super::readable::{LeftOut, Look, all_but};
 use super::system_folders::{ETC, PLAIN_DEVICES, SHARED_MEMORY};
@@ -56,6 +56,9 @@ pub fn git_grants(around: &GitSurroundings<'_>, look: &dyn Look) -> Grants {
     let mut left_out = LeftOut::default();
     left_out.add_path(look, &liza);
     left_out.add(look, Path::new(ETC), IN_ETC);
+    if let Some(home) = around.home {
+        leave_out_logins(&mut left_out, look, home, &[]);
+    }
     let session = Surroundings {
         root: around.root,
         folder: &liza,
@@ -78,7 +81,8 @@ pub fn git_grants(around: &GitSurroundings<'_>, look: &dyn Look) -> Grants {
         network: None,
         services: &[],
     };
-    let mut read = readable(&session, look, &left_out);
+    let yours = Yours::new(around.home, around.root, look);
+    let mut read = readable(&session, &yours, look, &left_out);
     read.extend(own_settings(around, look));
     read.push(around.program.to_owned());
     // The folder of a filter may be your home folder; then the filter alone is readable.

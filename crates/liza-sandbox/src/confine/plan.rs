@@ -7,14 +7,16 @@ use liza_host::worktrees::WORKTREES;
 use liza_ids::Network;
 use serde::{Deserialize, Serialize};
 
-use crate::sys::confinement::{Grants, TcpGrants};
+use crate::sys::confinement::{Grants, TcpGrants, is_of_desktop};
 
 use super::caches::YourCache;
 use super::credentials::{IN_ETC, IN_GIT, IN_MODULE};
-use super::home::{CLOSED, expand, is_deep, readable_in_home};
+use super::home::{Yours, expand, leave_out_logins, readable_in_home};
 use super::placed::Placed;
 use super::readable::{LeftOut, Look, all_but};
-use super::system_folders::{DEVICES, ETC, HOST_SERVICES, READABLE, SERVICES, SHARED_MEMORY, USER_SERVICES};
+use super::system_folders::{
+    CONTAINERS, DEVICES, ETC, HOST_SERVICES, READABLE, SERVICES, SHARED_MEMORY, USER_SERVICES,
+};
 
 /// The person's settings for a session's room.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -131,15 +133,16 @@ impl Plan {
 
 pub fn make_plan(around: &Surroundings<'_>, look: &dyn Look) -> Plan {
     let left_out = left_out(around, look);
+    let yours = Yours::new(around.home, around.root, look);
     let write = writable(around, look);
-    let mut read = readable(around, look, &left_out);
+    let mut read = readable(around, &yours, look, &left_out);
     read.extend(around.needed.iter().cloned());
     read.extend(around.needed.iter().filter_map(|path| look.real(path)));
     let downloads = around.caches.iter().flat_map(YourCache::readable);
     read.extend(downloads.filter_map(|path| look.real(&path)));
     if let Some(program) = around.program {
         let real = look.real(program).unwrap_or_else(|| program.to_owned());
-        let folder = installed_in(&real, around).map(|folder| all_but(look, &folder, &left_out));
+        let folder = yours.installation(&real).map(|folder| all_but(look, &folder, &left_out));
         read.extend(folder.into_iter().flatten().chain([program.to_owned(), real]));
     }
     read.extend(around.settings.readable.iter().map(|path| expand(path, around.home)));
@@ -148,13 +151,11 @@ pub fn make_plan(around: &Surroundings<'_>, look: &dyn Look) -> Plan {
     let devices = DEVICES.iter().map(PathBuf::from).collect();
     let mut sockets: Vec<PathBuf> = around.channel.iter().map(|path| path.to_path_buf()).collect();
     sockets.extend(around.settings.sockets.iter().map(|path| expand(path, around.home)));
-    let logins = around.home.into_iter().flat_map(|home| CLOSED.iter().map(|name| home.join(name)));
-    let not_read = left_out.paths().iter().cloned().chain(logins);
     let protected = [around.root, around.folder, around.git, around.worktrees, Path::new(ETC)].into_iter();
     let protected = protected.chain(around.home).map(Path::to_owned);
     Plan {
         not_written: protected.collect(),
-        not_read: not_read.collect(),
+        not_read: left_out.paths().to_vec(),
         not_reached: services(around.user),
         channel: around.channel.map(Path::to_owned),
         private: Vec::new(),
@@ -196,6 +197,9 @@ fn left_out(around: &Surroundings<'_>, look: &dyn Look) -> LeftOut {
         left_out.add_path(look, &around.root.join(WORKTREES));
     }
     around.passwords.iter().for_each(|file| left_out.add_path(look, file));
+    if let Some(home) = around.home {
+        leave_out_logins(&mut left_out, look, home, around.tools);
+    }
     left_out.add(look, Path::new(ETC), IN_ETC);
     for cache in around.caches {
         left_out.add(look, &cache.folder, cache.hidden());
@@ -227,41 +231,21 @@ fn writable(around: &Surroundings<'_>, look: &dyn Look) -> Vec<PathBuf> {
     write
 }
 
-pub fn readable(around: &Surroundings<'_>, look: &dyn Look, left_out: &LeftOut) -> Vec<PathBuf> {
+pub(super) fn readable(
+    around: &Surroundings<'_>,
+    yours: &Yours,
+    look: &dyn Look,
+    left_out: &LeftOut,
+) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = READABLE.iter().map(PathBuf::from).collect();
     folders.extend([PathBuf::from(ETC), around.root.to_owned(), around.git.to_owned()]);
     folders.extend(borrowed_objects(&around.git.join("objects"), look));
-    folders.extend(around.search_path.iter().filter_map(|folder| searched(folder, around)));
+    folders.extend(around.search_path.iter().filter_map(|folder| yours.searched(folder)));
     // The root folder is not a home folder.
     if let Some(home) = around.home.filter(|home| home.parent().is_some()) {
-        folders.extend(readable_in_home(home, around.tools, around.git_settings, look));
+        folders.extend(readable_in_home(home, around.tools, around.git_settings, yours, look));
     }
     folders.iter().flat_map(|folder| all_but(look, folder, left_out)).collect()
-}
-
-/// A folder of the search path, with the installation beside it.
-fn searched(folder: &Path, around: &Surroundings<'_>) -> Option<PathBuf> {
-    if !folder.is_absolute() {
-        return None;
-    }
-    installed_in(&folder.join("program"), around)
-        .filter(|prefix| is_deep(prefix, around.home))
-        .or_else(|| Some(folder.to_owned()).filter(|folder| !contains_yours(folder, around)))
-}
-
-/// The installation folder of a program, as far as its path shows it.
-fn installed_in(program: &Path, around: &Surroundings<'_>) -> Option<PathBuf> {
-    let is_modules = |folder: &&Path| folder.file_name().is_some_and(|name| name == "node_modules");
-    let parent = program.parent()?;
-    let prefix = parent.parent().filter(|_| parent.file_name().is_some_and(|name| name == "bin"));
-    let folder = program.ancestors().filter(is_modules).last().or(prefix).unwrap_or(parent);
-    (!contains_yours(folder, around)).then(|| folder.to_owned())
-}
-
-/// True if a folder contains the project or the home folder, and so belongs to no program.
-fn contains_yours(folder: &Path, around: &Surroundings<'_>) -> bool {
-    let contains = |inner: &Path| inner.starts_with(folder);
-    contains(around.root) || around.home.is_some_and(contains) || folder.parent().is_none()
 }
 
 /// The number of repositories that are followed when a project borrows objects.
@@ -283,7 +267,12 @@ fn borrowed_objects(objects: &Path, look: &dyn Look) -> Vec<PathBuf> {
 
 fn services(user: u32) -> Vec<(String, PathBuf)> {
     let socket = |path: &str| PathBuf::from(path.replace("{uid}", &user.to_string()));
-    SERVICES.iter().map(|(name, path)| ((*name).to_owned(), socket(path))).collect()
+    SERVICES.iter().chain(CONTAINERS).map(|(name, path)| ((*name).to_owned(), socket(path))).collect()
+}
+
+/// True for a socket by which everything of the person could be reached, which nobody should be asked to open.
+pub fn rules_everything(socket: &Path) -> bool {
+    is_of_desktop(socket) || CONTAINERS.iter().any(|(_, path)| socket == Path::new(path))
 }
 
 #[cfg(test)]
@@ -301,6 +290,10 @@ mod tests {
     }
 
     fn plan_with(settings: &RoomSettings, look: &FakeLook) -> Plan {
+        plan_of(Path::new("/data/tool/node_modules/agent/bin/agent"), settings, look)
+    }
+
+    fn plan_of(program: &Path, settings: &RoomSettings, look: &FakeLook) -> Plan {
         let own = [PathBuf::from("/home/a/project/.liza/clients/coder-1")];
         let cargo = [YourCache { variable: "CARGO_HOME".to_owned(), folder: "/data/cargo".into() }];
         let around = Surroundings {
@@ -313,14 +306,14 @@ mod tests {
             own: &own,
             caches: &cargo,
             needed: &[PathBuf::from("/srv/prompt.md")],
-            program: Some(Path::new("/data/tool/node_modules/agent/bin/agent")),
+            program: Some(program),
             search_path: &[
                 PathBuf::from("/data/sdk/bin"),
                 PathBuf::from("bin"),
                 PathBuf::from("/home/a/.local/bin"),
                 PathBuf::from("/home/a/tools/node-22/bin"),
             ],
-            tools: &[PathBuf::from("/home/a/jdk"), PathBuf::from("/home/a")],
+            tools: &["/home/a/jdk", "/home/a", "/home/a/.local", "/home/a/.dotnet"].map(PathBuf::from),
             git_settings: &[PathBuf::from("/home/a/own.gitconfig")],
             home: Some(Path::new("/home/a")),
             passwords: &[PathBuf::from("/home/a/database-login"), PathBuf::from("/etc/team/login")],
@@ -433,6 +426,62 @@ mod tests {
             assert!(!has(&plan.grants.read, path), "{path} in {:#?}", plan.grants.read);
         }
         assert!(has(&plan.grants.write, "/var/cache/shared/x"));
+    }
+
+    /// Covers: RO-02
+    #[test]
+    fn an_agent_program_among_others_is_readable_alone() {
+        let mut look = disk();
+        // The home folder and another one are at other places than their names say.
+        look.links.insert("/home/a".into(), "/disk/a".into());
+        look.links.insert("/home/a/.cache".into(), "/big/cache".into());
+        for (program, beside) in [
+            ("/home/a/.local/bin/agent", "/home/a/.local/share/keyrings/login"),
+            ("/disk/a/.local/bin/agent", "/disk/a/.local/share/keyrings/login"),
+            ("/home/a/bin/agent", "/home/a/yours"),
+            ("/disk/a/agent", "/disk/a/yours"),
+            ("/home/a/.agent/bin/agent", "/home/a/.agent/auth.json"),
+            ("/home/a/.local/share/agent", "/home/a/.local/share/keyrings/login"),
+            ("/big/cache/agent", "/big/cache/huggingface/token"),
+        ] {
+            let read = plan_of(Path::new(program), &RoomSettings::default(), &look).grants.read;
+            assert!(has(&read, program) && !has(&read, beside), "{program}: {read:#?}");
+        }
+        let own = Path::new("/home/a/.local/share/agent/versions/1");
+        let read = plan_of(own, &RoomSettings::default(), &look).grants.read;
+        assert!(has(&read, "/home/a/.local/share/agent/versions/library"), "{read:#?}");
+    }
+
+    /// Covers: RO-02
+    #[test]
+    fn of_the_folders_of_tools_only_those_with_code_are_readable() {
+        let look = disk()
+            .with("/home/a/.dotnet", &["dotnet", "corefx", "sdk"])
+            .with("/home/a/.opam", &["5.3", "plugins"])
+            .with("/home/a/.opam/plugins", &["opam-publish"])
+            .with("/home/a/miniconda3", &["bin", "conda-meta", ".condarc", "condarc.d"])
+            .with("/home/a/sdk", &["go1.24.1", "shop"]);
+        let read = plan_with(&RoomSettings::default(), &look).grants.read;
+        for path in [
+            ".dotnet/sdk/9/csc.dll",
+            ".opam/5.3/bin/ocaml",
+            "miniconda3/bin/python",
+            "sdk/go1.24.1/bin/go",
+            ".local/share/uv/python/3.13/bin/python",
+        ] {
+            assert!(has(&read, &format!("/home/a/{path}")), "{path}: {read:#?}");
+        }
+        for path in [
+            ".dotnet/corefx/cryptography/x509stores/my/key.pfx",
+            ".opam/plugins/opam-publish/me.token",
+            "miniconda3/.condarc",
+            "miniconda3/condarc.d/token.yml",
+            "sdk/shop/.env",
+            ".local/share/uv/credentials/credentials.toml",
+            ".local/share/keyrings/login",
+        ] {
+            assert!(!has(&read, &format!("/home/a/{path}")), "{path}: {read:#?}");
+        }
     }
 
     /// Covers: IS-14, RO-02

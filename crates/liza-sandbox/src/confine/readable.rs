@@ -35,7 +35,7 @@ impl Look for DiskLook {
 
 /// Paths that must not be granted. Each lookup is cheap, since a session waits for its plan.
 #[derive(Debug, Clone, Default)]
-pub struct LeftOut {
+pub(super) struct LeftOut {
     paths: Vec<PathBuf>,
     known: HashSet<PathBuf>,
     /// Prefixes of names in a folder.
@@ -46,7 +46,7 @@ pub struct LeftOut {
 
 impl LeftOut {
     /// Leaves out these names below a folder, and their targets.
-    pub fn add(&mut self, look: &dyn Look, folder: &Path, names: &[&str]) {
+    pub(super) fn add(&mut self, look: &dyn Look, folder: &Path, names: &[&str]) {
         for name in names {
             let path = folder.join(name);
             match path.to_str().and_then(|text| text.strip_suffix('*')) {
@@ -56,7 +56,7 @@ impl LeftOut {
         }
     }
 
-    pub(crate) fn add_path(&mut self, look: &dyn Look, path: &Path) {
+    pub(super) fn add_path(&mut self, look: &dyn Look, path: &Path) {
         for path in look.real(path).filter(|real| real != path).into_iter().chain([path.to_owned()]) {
             self.above.extend(path.ancestors().map(Path::to_owned));
             self.known.insert(path.clone());
@@ -71,7 +71,7 @@ impl LeftOut {
         self.prefixes.entry(parent.to_owned()).or_default().push(begins.unwrap_or_default());
     }
 
-    pub fn paths(&self) -> &[PathBuf] {
+    pub(super) fn paths(&self) -> &[PathBuf] {
         &self.paths
     }
 

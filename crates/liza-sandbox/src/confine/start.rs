@@ -187,7 +187,7 @@ fn policy(plan: &Plan, speakers: SpeakerRule) -> ConnectPolicy {
     let network = grants.network.clone();
     let services = grants.services.clone();
     // The stage tries it, and must be refused.
-    let tried = plan.not_connected.map(|server| server.port());
+    let tried = plan.not_connected.map(|server| server.port().to_string());
     let noted = Arc::new(Mutex::new(tried.into_iter().collect()));
     ConnectPolicy {
         allowed,

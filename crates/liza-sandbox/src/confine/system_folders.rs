@@ -42,13 +42,17 @@ pub(super) const SERVICES: &[(&str, &str)] = &[
     ("systemd --user", "/run/user/{uid}/systemd/private"),
     ("D-Bus of the session", "/run/user/{uid}/bus"),
     ("D-Bus of the system", "/run/dbus/system_bus_socket"),
+    ("gpg-agent", "/run/user/{uid}/gnupg/S.gpg-agent"),
+    ("X11", "/tmp/.X11-unix/X0"),
+];
+
+/// The same for services that start containers.
+pub(super) const CONTAINERS: &[(&str, &str)] = &[
     ("docker", "/run/docker.sock"),
     ("docker of the user", "/run/user/{uid}/docker.sock"),
     ("podman", "/run/podman/podman.sock"),
     ("podman of the user", "/run/user/{uid}/podman/podman.sock"),
     ("containerd", "/run/containerd/containerd.sock"),
-    ("gpg-agent", "/run/user/{uid}/gnupg/S.gpg-agent"),
-    ("X11", "/tmp/.X11-unix/X0"),
 ];
 
 /// Sockets that only answer questions about users.

@@ -146,7 +146,10 @@ impl ProcessFamily {
             }
             Ok(Some(_)) => Some(Reaped::Descendant),
             Ok(None) | Err(Errno::INTR) => None,
-            Err(_) => Some(Reaped::NoneLeft),
+            Err(_) => {
+                system::remove_shared_memory();
+                Some(Reaped::NoneLeft)
+            }
         }
     }
 }

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use super::peer::LineProcess;
+pub(super) use super::shared_memory::remove_own as remove_shared_memory;
 
 /// The processes whose environment sets the variable `name`, with its value. Not those in rooms, where IDs of processes
 /// mean others; they end with their room.

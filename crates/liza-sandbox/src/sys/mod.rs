@@ -22,6 +22,8 @@ pub(crate) use system::sealed_copy;
 mod linux;
 #[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
 use linux as system;
+#[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
+mod shared_memory;
 
 #[cfg(any(not(target_os = "linux"), feature = "portable-sys"))]
 mod portable;

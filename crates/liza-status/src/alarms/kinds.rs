@@ -107,6 +107,7 @@ alarm_kinds! {
     SetupFailed "SETUP FAILED" Critical One Own;
     PortRefused "PORT REFUSED" Warning One Own;
     PathRefused "PATH REFUSED" Warning One Own;
+    HostRefused "HOST REFUSED" Warning One Own;
     DiskFull "DISK FULL" Critical One Own;
     WorkFails "WORK FAILS" Critical One Own;
     SettingsNotAccepted "SETTINGS NOT ACCEPTED" Warning One Human(&["config", "--trust"]);

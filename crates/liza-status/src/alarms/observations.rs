@@ -92,14 +92,36 @@ pub struct Refused {
 pub enum RefusedPlace {
     /// A service outside of the session is there.
     Port(u16),
-    Path(String),
+    /// The same by a path.
+    Socket(String),
+    /// A path that it wanted to read.
+    Read(String),
+    /// A path that it wanted to make or to change.
+    Write(String),
+    /// A host, with its port if that is not the usual one.
+    Host(String),
+}
+
+impl RefusedPlace {
+    /// The setting that lists the places which sessions may use so.
+    pub fn setting(&self) -> &'static str {
+        match self {
+            Self::Port(_) => "network_ports",
+            Self::Socket(_) => "sandbox_sockets",
+            Self::Read(_) => "sandbox_readable",
+            Self::Write(_) => "sandbox_writable",
+            Self::Host(_) => "model_hosts",
+        }
+    }
 }
 
 impl fmt::Display for RefusedPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Port(port) => write!(f, "{port}"),
-            Self::Path(path) => f.write_str(path),
+            Self::Socket(place) | Self::Read(place) | Self::Write(place) | Self::Host(place) => {
+                f.write_str(place)
+            }
         }
     }
 }

@@ -16,21 +16,20 @@ pub(super) fn alarms(at: Moment<'_>) -> Vec<Alarm> {
     };
     let alarm = |Refused { place, agent, task }: &Refused| {
         let during = task.as_ref().map(|task| format!(" during {task}")).unwrap_or_default();
-        let (kind, what, how) = match place {
+        let (kind, what) = match place {
             RefusedPlace::Port(port) => (
                 AlarmKind::PortRefused,
                 format!("port {port} of this machine{during}, where a service of yours is"),
-                "list the port",
             ),
-            RefusedPlace::Path(path) => (
-                AlarmKind::PathRefused,
-                format!("{path}{during}"),
-                "list the path (sandbox_readable, or sandbox_writable to change it)",
-            ),
+            RefusedPlace::Socket(path) => (AlarmKind::PathRefused, format!("the socket {path}{during}")),
+            RefusedPlace::Read(path) => (AlarmKind::PathRefused, format!("{path}{during}")),
+            RefusedPlace::Write(path) => (AlarmKind::PathRefused, format!("to write to {path}{during}")),
+            RefusedPlace::Host(host) => (AlarmKind::HostRefused, format!("the host {host}{during}")),
         };
         let who = agent.map_or_else(|| "a test or validation command".to_owned(), |agent| agent.to_string());
+        let setting = place.setting();
         let text = format!(
-            "{who} was refused {what}. If sessions may use it, {how}; else leave it: the entry ends with the task"
+            "{who} was refused {what}. If sessions may use it, list it in {setting}; else leave it: the entry ends with the task"
         );
         Alarm::new(kind, place, text).answered(command(at.config(), place))
     };
@@ -38,33 +37,38 @@ pub(super) fn alarms(at: Moment<'_>) -> Vec<Alarm> {
 }
 
 fn is_listed(config: &Config, place: &RefusedPlace) -> bool {
+    let is_in = |listed: &[String], path: &str| listed.iter().any(|setting| contains(setting, path));
     match place {
         RefusedPlace::Port(port) => config.network_ports.contains(port),
-        RefusedPlace::Path(path) => {
-            let contains = |listed: &String| {
-                let setting = Path::new(listed);
-                let inside: PathBuf = setting.components().skip(1).collect();
-                match setting.starts_with("~") {
-                    true => Path::new(path).ancestors().any(|above| above.ends_with(&inside)),
-                    false => Path::new(path).starts_with(setting),
-                }
-            };
-            config.sandbox_readable.iter().chain(&config.sandbox_writable).any(contains)
+        RefusedPlace::Socket(path) => is_in(&config.sandbox_sockets, path),
+        RefusedPlace::Read(path) => {
+            is_in(&config.sandbox_readable, path) || is_in(&config.sandbox_writable, path)
         }
+        RefusedPlace::Write(path) => is_in(&config.sandbox_writable, path),
+        RefusedPlace::Host(host) => config.model_hosts.contains(host),
+    }
+}
+
+/// True if a path is that of a setting or below it; `~` is the home folder.
+fn contains(setting: &str, path: &str) -> bool {
+    let setting = Path::new(setting);
+    let inside: PathBuf = setting.components().skip(1).collect();
+    match setting.starts_with("~") {
+        true => Path::new(path).ancestors().any(|above| above.ends_with(&inside)),
+        false => Path::new(path).starts_with(setting),
     }
 }
 
 /// The command that lists the place beside those that are listed already.
 fn command(config: Option<&Config>, place: &RefusedPlace) -> CommandLine {
-    let (setting, mut listed): (_, Vec<String>) = match place {
-        RefusedPlace::Port(_) => {
-            let ports = config.into_iter().flat_map(|config| &config.network_ports);
-            ("network_ports", ports.map(u16::to_string).collect())
-        }
-        RefusedPlace::Path(_) => {
-            ("sandbox_readable", config.map(|config| config.sandbox_readable.clone()).unwrap_or_default())
-        }
+    let listed = |config: &Config| match place {
+        RefusedPlace::Port(_) => config.network_ports.iter().map(u16::to_string).collect(),
+        RefusedPlace::Socket(_) => config.sandbox_sockets.clone(),
+        RefusedPlace::Read(_) => config.sandbox_readable.clone(),
+        RefusedPlace::Write(_) => config.sandbox_writable.clone(),
+        RefusedPlace::Host(_) => config.model_hosts.clone(),
     };
+    let mut listed: Vec<String> = config.map(listed).unwrap_or_default();
     listed.push(place.to_string());
-    liza!("config", setting, format!("[{}]", listed.join(", ")))
+    liza!("config", place.setting(), format!("[{}]", listed.join(", ")))
 }

@@ -1,8 +1,8 @@
 //! What waits for the human, as every screen lists it.
 
 use liza_core::model::{
-    AgentStatus, Anomaly, Discovery, DiscoveryId, EventName, GoalStatus, HistoryEvent, HumanNote, Loaded,
-    Seconds, Severity, State, Status, StopFileTimes, Urgency, Value,
+    AgentStatus, Anomaly, Config, Discovery, DiscoveryId, EventName, GoalStatus, HistoryEvent, HumanNote,
+    Loaded, Seconds, Severity, State, Status, StopFileTimes, Urgency, Value,
 };
 use liza_status::alarms::{AlarmKind, AlarmLevel, AlarmText, Observations, Refused, RefusedPlace, VisionGap};
 use liza_status::needs_you::NeedsYou;
@@ -348,33 +348,50 @@ fn discoveries_without_end_leave_the_page_short_and_say_what_to_do() {
     assert!(detail.len() < 100_000, "{}", detail.len());
 }
 
-/// Covers: RO-04
+/// Covers: RO-04, IS-03, IS-06, IS-12
 #[test]
 fn a_refused_place_is_listed_with_the_setting_until_it_is_listed_or_its_task_has_ended() {
-    let mut state = state_with(Status::Claimed);
-    let refused = |place| Refused { place, agent: "coder-1".parse().ok(), task: Some(task("t")) };
-    let places = [RefusedPlace::Port(5432), RefusedPlace::Path("/home/me/data/x".to_owned())];
-    let seen = Observations { refused_places: places.map(refused).into(), ..seen() };
-    let of = |state: &State, kind| {
-        let shown = view(state, &seen, now());
-        let needs = of_kind(&shown, kind);
-        needs.iter().map(|need| need.command.as_str().to_owned()).collect::<Vec<_>>()
-    };
-    let commands = |state: &State| of(state, AlarmKind::PortRefused);
-    assert_eq!(of(&state, AlarmKind::PathRefused), ["liza config sandbox_readable '[/home/me/data/x]'"]);
-    for listed in ["/home/me/data", "~/data"] {
+    use RefusedPlace::{Host, Port, Read, Socket, Write};
+    let list = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let set = |state: &mut State, change: &dyn Fn(&mut Config)| {
         let Loaded::Ready(config) = &mut state.board.config else { panic!() };
-        config.sandbox_readable = vec![listed.to_owned()];
-        assert_eq!(of(&state, AlarmKind::PathRefused), [""; 0], "{listed}");
+        change(config);
+    };
+    let readable = |config: &mut Config| config.sandbox_readable = list(&["~/data"]);
+    let writable = |config: &mut Config| config.sandbox_writable = list(&["/home/me/data"]);
+    let sockets = |config: &mut Config| config.sandbox_sockets = list(&["/run/postgresql"]);
+    let hosts = |config: &mut Config| config.model_hosts = list(&["mirror.example"]);
+    let cases: [(_, _, &dyn Fn(&mut Config)); 6] = [
+        (Port(5432), "network_ports '[80, 5432]'", &|config| config.network_ports = vec![5432]),
+        (Socket("/run/postgresql/s".to_owned()), "sandbox_sockets '[/run/postgresql/s]'", &sockets),
+        (Read("/home/me/data/x".to_owned()), "sandbox_readable '[/home/me/data/x]'", &readable),
+        (Read("/home/me/data/x".to_owned()), "sandbox_readable '[/home/me/data/x]'", &writable),
+        (Write("/home/me/data/x".to_owned()), "sandbox_writable '[/home/me/data/x]'", &writable),
+        (Host("mirror.example".to_owned()), "model_hosts '[mirror.example]'", &hosts),
+    ];
+    for (place, expected, answer) in cases {
+        let refused = Refused { place, agent: "coder-1".parse().ok(), task: Some(task("t")) };
+        let seen = Observations { refused_places: vec![refused], ..seen() };
+        let commands = |state: &State| {
+            let shown = view(state, &seen, now());
+            let kinds = [AlarmKind::PortRefused, AlarmKind::PathRefused, AlarmKind::HostRefused];
+            let needs = shown.needs_you.iter().filter(|need| kinds.contains(&need.kind));
+            needs.map(|need| need.command.as_str().to_owned()).collect::<Vec<_>>()
+        };
+        let mut state = state_with(Status::Claimed);
+        set(&mut state, &|config| config.network_ports = vec![80]);
+        assert_eq!(commands(&state), [format!("liza config {expected}")]);
+        let mut ended = state_with(Status::Merged);
+        assert_eq!(commands(&ended), [""; 0]);
+        ended.board.tasks.clear();
+        assert_eq!(commands(&ended), [""; 0], "the task is gone");
+        set(&mut state, answer);
+        assert_eq!(commands(&state), [""; 0], "{expected}");
     }
-    let Loaded::Ready(config) = &mut state.board.config else { panic!() };
-    config.network_ports = vec![80];
-    assert_eq!(commands(&state), ["liza config network_ports '[80, 5432]'"]);
-    let mut ended = state_with(Status::Merged);
-    assert_eq!(commands(&ended), [""; 0]);
-    ended.board.tasks.clear();
-    assert_eq!(commands(&ended), [""; 0], "the task is gone");
-    let Loaded::Ready(config) = &mut state.board.config else { panic!() };
-    config.network_ports = vec![5432];
-    assert_eq!(commands(&state), [""; 0]);
+    // What may be read may not be written yet.
+    let refused = Refused { place: Write("/home/me/data/x".to_owned()), agent: None, task: None };
+    let seen = Observations { refused_places: vec![refused], ..seen() };
+    let mut state = state_with(Status::Claimed);
+    set(&mut state, &readable);
+    assert_eq!(of_kind(&view(&state, &seen, now()), AlarmKind::PathRefused).len(), 1);
 }

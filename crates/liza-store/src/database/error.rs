@@ -44,7 +44,7 @@ pub enum DatabaseReason {
     /// The server, or an impostor, has a certificate that this machine doesn't trust.
     #[strum(to_string = "has a certificate that this machine does not trust")]
     UntrustedCertificate,
-    /// It offers no TLS, and nothing is sent to another machine without.
+    /// It offers no TLS, and nothing is sent to a port without.
     #[strum(to_string = "offers no TLS")]
     NoTls,
     /// It asks for the password in clear text or with md5, or for none, on a TCP address: anyone could.
@@ -105,12 +105,12 @@ impl DatabaseReason {
             Self::Slow => "try again; to measure the connection: liza doctor",
             Self::NotAllowed => "set LIZA_STORE_URL or PGPASSFILE; the user needs rights on the schema liza",
             Self::UntrustedCertificate => {
-                "name the file of the authority that signed it in SSL_CERT_FILE; a server on this machine that signed its \
-                 own certificate: add ?sslmode=disable to the address"
+                "name the file of the authority that signed it in SSL_CERT_FILE; for a server on this machine, use its Unix socket: \
+                 postgres:///DATABASE?host=/run/postgresql"
             }
             Self::NoTls => {
-                "turn TLS on in the server; in a network that you trust: ?sslmode=disable in the address and in \
-                 LIZA_STORE_URL"
+                "turn TLS on in the server; for one on this machine, use its Unix socket: postgres:///DATABASE?host=/run/postgresql; \
+                 in a network that you trust: ?sslmode=disable in the address and in LIZA_STORE_URL"
             }
             Self::Unproven => {
                 "let it use SCRAM: password_encryption = 'scram-sha-256', then a new password for the user, and scram-sha-256 \

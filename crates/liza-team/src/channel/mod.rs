@@ -9,12 +9,12 @@ mod command_rate;
 mod message;
 mod server;
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use liza_core::model::{AgentId, Generation, RefusedResult};
-use liza_sandbox::confine::Refusals;
 
 pub use client::{ChannelError, send};
 pub use message::{Answer, SessionCall};
@@ -37,7 +37,27 @@ pub struct ServedSession {
     pub environment: Vec<(String, String)>,
     pub limit: Duration,
     pub last_refusal: LastRefusal,
-    pub refusals: Refusals,
+    pub untold: Untold,
+}
+
+/// Gives the notes that a session gets with its next answer.
+#[derive(Clone)]
+pub struct Untold(Arc<dyn Fn() -> Vec<String> + Send + Sync>);
+
+impl Untold {
+    pub(crate) fn by(find: impl Fn() -> Vec<String> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(find))
+    }
+
+    pub fn take(&self) -> Vec<String> {
+        self.0()
+    }
+}
+
+impl fmt::Debug for Untold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Untold")
+    }
 }
 
 /// The last result that a session tried to record, if that was refused; its supervisor reads it when the session has ended.

@@ -240,11 +240,11 @@ mod tests {
     use std::process::{Command, Stdio};
     use std::sync::mpsc::{Receiver, Sender, channel};
 
+    use super::super::Untold;
     use super::super::client::{ChannelError, send};
     use super::super::message::{Answer, WrittenTo};
     use super::*;
     use crate::project::Project;
-    use liza_sandbox::confine::Refusals;
     use liza_sandbox::socket_folder::SocketUse;
 
     /// Answers with its arguments; `wait` waits for the test, `panic` panics.
@@ -282,7 +282,7 @@ mod tests {
             environment: Vec::new(),
             limit,
             last_refusal: LastRefusal::default(),
-            refusals: Refusals::default(),
+            untold: Untold::by(Vec::new),
         };
         let (release, waiting) = channel();
         let opened = Channel::open(&folder, session, Arc::new(Echo(Mutex::new(waiting)))).unwrap();

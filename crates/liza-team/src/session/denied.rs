@@ -3,7 +3,13 @@
 use std::path::Path;
 
 /// The system's words, without and with a room.
-const DENIED: [&str; 2] = ["Permission denied", "Read-only file system"];
+const DENIED: [&str; 2] = ["Permission denied", READ_ONLY];
+
+const READ_ONLY: &str = "Read-only file system";
+
+/// The words of tools that wanted to change a path, before its name.
+const WRITES: [&str; 9] =
+    ["create", "touch", "write", "remove", "move", "rename", "delete", "unlink", "changing"];
 
 /// What a room says of other paths.
 const MISSING: &str = "No such file or directory";
@@ -28,6 +34,14 @@ pub fn refused_path(text: &str) -> Option<&str> {
         (!path.is_empty() && Path::new(path).exists()).then_some(path)
     };
     denied_path(text).or_else(missing)
+}
+
+/// True if the words are those of a program that wanted to change the path, and not only to read it.
+pub fn is_write(text: &str, path: &str) -> bool {
+    let (before, after) = text.rsplit_once(path).unwrap_or((text, ""));
+    let words = before.rsplit([':', '\n']).next().unwrap_or_default();
+    let reason = after.trim_start_matches(|c: char| !c.is_alphabetic());
+    reason.starts_with(READ_ONLY) || WRITES.iter().any(|write| words.contains(write))
 }
 
 /// The path at the end of a text such as `cannot create '/etc/x': `, or nothing.
@@ -67,6 +81,21 @@ mod tests {
             (r#"{"prompt":"(\"Permission denied\" elsewhere is caused by your confinement"}"#, None),
         ] {
             assert_eq!(denied_path(text), expected, "{text}");
+        }
+        for (text, path) in [
+            ("touch: cannot touch '/etc/x': Permission denied", "/etc/x"),
+            ("sh: 1: cannot create /home/a/x: Permission denied", "/home/a/x"),
+            ("bash: /home/a/x: Read-only file system", "/home/a/x"),
+            (r#"{"output":"first\nmkdir: cannot create directory ‘/x y’: Permission denied\n"}"#, "/x y"),
+        ] {
+            assert!(is_write(text, path), "{text}");
+        }
+        for (text, path) in [
+            ("cat: /created/x: Permission denied", "/created/x"),
+            ("to write: sh: 1: cannot open /a/b: Permission denied", "/a/b"),
+            ("ls: cannot access '/a b': No such file or directory", "/a b"),
+        ] {
+            assert!(!is_write(text, path), "{text}");
         }
         for (text, expected) in [
             ("cat: /etc: No such file or directory", Some("/etc")),

@@ -1,8 +1,14 @@
 //! The hosts that the sessions of a role can reach: from the settings, the agent program and its variables.
 
+use std::path::PathBuf;
+
 use liza_agents::providers::{Provider, ProviderError, role_network};
 use liza_core::model::{Config, Network, Role};
 use liza_host::model_proxy::{ModelHost, hosts_of};
+use liza_sandbox::confine::local_ports;
+
+use super::client_folder::ClientFolder;
+use super::plan::home;
 
 /// `None` if its network is open.
 pub fn allowed_hosts(
@@ -21,6 +27,19 @@ pub fn allowed_hosts(
             })
         }
     }
+}
+
+/// The services of this machine that the person has named for an agent program: in its settings, in these texts of its arguments
+/// and variables, or as hosts of its model.
+pub fn named_services(
+    config: &Config,
+    provider: &Provider,
+    texts: impl IntoIterator<Item = String>,
+    variable: &dyn Fn(&str) -> Option<PathBuf>,
+) -> Vec<u16> {
+    let settings = ClientFolder::settings_texts(provider.home(), home().as_deref(), variable);
+    let all = settings.into_iter().chain(texts).chain(config.model_hosts.iter().cloned());
+    all.flat_map(|text| local_ports(&text)).collect()
 }
 
 /// The least that one of these roles can reach.

@@ -61,7 +61,7 @@ impl Shell<'_> {
         private::create_folder(&caches)?;
         let variable = |name: &str| std::env::var(name).ok();
         let proxy = match allowed_hosts(self.config, Role::Coder, self.provider, &variable)? {
-            Some(hosts) => Some(ModelProxy::start(hosts)?),
+            Some(hosts) => Some(ModelProxy::start(hosts, |_| {})?),
             None => None,
         };
         let ports = &self.config.network_ports;

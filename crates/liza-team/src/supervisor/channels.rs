@@ -6,10 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use liza_core::model::{AgentId, Generation};
-use liza_sandbox::confine::Refusals;
 use liza_sandbox::socket_folder::{SocketFolder, SocketUse};
 
-use crate::channel::{Channel, LastRefusal, ServedSession, SessionCommands};
+use crate::channel::{Channel, LastRefusal, ServedSession, SessionCommands, Untold};
 use crate::project::Project;
 
 use super::error::SupervisorError;
@@ -49,7 +48,7 @@ impl Channels {
         project: &Project,
         (agent, generation): (AgentId, Generation),
         order: &SessionOrder,
-        limit: Duration,
+        (limit, untold): (Duration, Untold),
     ) -> Result<Channel, SupervisorError> {
         let session = ServedSession {
             project: project.clone(),
@@ -57,7 +56,7 @@ impl Channels {
             generation,
             environment: order.environment.clone(),
             limit,
-            refusals: Refusals::of(order.output.clone()),
+            untold,
             last_refusal: LastRefusal::default(),
         };
         Channel::open(&self.folder, session, Arc::clone(&self.commands))

@@ -22,11 +22,11 @@ use liza_host::secrets::Masker;
 use liza_host::worktrees::{outside, worktrees_folder};
 use liza_sandbox::confine::{
     COPIES, EnvironmentUse, StageInput, Variable, cache_variables, can_copy, check_caches, is_withheld,
-    local_ports, passed_environment, review_caches, wrapper_words,
+    passed_environment, review_caches, wrapper_words,
 };
 use liza_sandbox::sys::confinement::{TcpGrants, protects_files};
 
-use crate::channel::CHANNEL;
+use crate::channel::{CHANNEL, Untold};
 use crate::engine::{EngineError, integration_branch};
 use crate::project::{AGENT_GENERATION, AGENT_ID, Project, now};
 use crate::session::check::VALIDATION_VARIABLE;
@@ -36,8 +36,9 @@ use crate::session::client_folder::ClientFolder;
 use crate::session::conversations::{conversation_to_resume, conversation_usage, conversations_of};
 use crate::session::files::{OUTPUTS, PROMPTS};
 use crate::session::git_settings::{ceiling_variable, identity_variables, inert_git_variables};
-use crate::session::network::allowed_hosts;
+use crate::session::network::{allowed_hosts, named_services};
 use crate::session::plan::{SessionNeeds, can_copy_in_room, home, minimum, session_plan};
+use crate::session::refused_places::{closed, host_notes, refusal_notes};
 use crate::session::shared::shared;
 
 use super::error::SupervisorError;
@@ -156,7 +157,9 @@ pub(super) fn start(
     let helper = WaitingHelper::start(&identity.program, &order)?;
     let limit = Duration::from_secs(state.board.config()?.command_limit.0);
     let session = (identity.agent, identity.generation);
-    let channel = identity.channels.open(project, session, &order, limit)?;
+    let closed = closed(project, state.board.config()?);
+    let untold = Untold::by(refusal_notes(order.output.clone(), closed));
+    let channel = identity.channels.open(project, session, &order, (limit, untold))?;
     order.environment.push((CHANNEL.to_owned(), channel.address().to_variable()));
     let proxy = open_proxy(state, identity, &mut order)?;
     let keeps = task.as_ref().filter(|_| keeps_conversation(identity));
@@ -349,17 +352,13 @@ fn login_variables(identity: &Identity) -> Vec<String> {
     identity.provider.login_variables(&LoginPlaces { home: home.as_deref(), variable: &variable })
 }
 
-/// The services of this machine that an agent program needs: the person has named them in its settings, arguments or
-/// variables, such as a local model.
+/// The services of this machine that an agent program needs.
 fn services_of(order: &SessionOrder, config: &Config, identity: &Identity) -> Vec<u16> {
     let variable = |name: &str| variable(&order.environment, name).map(PathBuf::from);
-    let settings =
-        ClientFolder::settings_texts(identity.provider.home(), home().as_deref(), &variable).into_iter();
     let inherited = inherited(config, identity).into_iter();
     let inherited = inherited.map(|(_, value)| value.to_string_lossy().into_owned());
-    let own =
-        order.environment.iter().map(|(_, value)| value).chain(&order.arguments).chain(&config.model_hosts);
-    settings.chain(inherited).chain(own.cloned()).flat_map(|text| local_ports(&text)).collect()
+    let own = order.environment.iter().map(|(_, value)| value).chain(&order.arguments).cloned();
+    named_services(config, &identity.provider, inherited.chain(own), &variable)
 }
 
 /// The part of this process's environment that a session gets.
@@ -383,7 +382,8 @@ fn open_proxy(
     let text = |name: &str| variable(&order.environment, name)?.into_string().ok();
     let hosts = allowed_hosts(config, identity.agent.role(), &identity.provider, &text)?;
     let Some(hosts) = hosts.filter(|_| config.sandbox != Sandbox::Off) else { return Ok(None) };
-    let proxy = ModelProxy::start(hosts).map_err(SupervisorError::io("open the proxy of a session"))?;
+    let proxy = ModelProxy::start(hosts, host_notes(order.output.clone()))
+        .map_err(SupervisorError::io("open the proxy of a session"))?;
     order.environment.extend(proxy_variables(proxy.port()));
     Ok(Some(proxy))
 }
@@ -462,7 +462,8 @@ fn confine(
     }
     order.environment.extend(variables);
     let login_variables = login_variables(identity);
-    let shared = shared(config, plan.network()).into_iter().map(|part| part.what).collect();
+    let shared = shared(config, plan.network(), &plan.grants.services);
+    let shared = shared.into_iter().map(|part| part.what).collect();
     order.confinement =
         Some(SessionConfinement { liza, wrapper, plan, client, caches, login_variables, minimum, shared });
     Ok(Some(door))

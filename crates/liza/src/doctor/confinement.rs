@@ -15,11 +15,11 @@ use liza_team::observe::push_access::{HTTPS_LOGINS, SessionReach, TOKEN_VARIABLE
 use liza_team::project::Project;
 use liza_team::session::network::strictest_network;
 use liza_team::session::plan::{home, level_here, plan_here, refusal};
-use liza_team::session::shared::{Shared, WITHOUT_ROOM, shared};
+use liza_team::session::shared::{WITHOUT_ROOM, shared};
 
 use crate::recognition::collectors;
 
-use super::environment::{active_environment, environment, login_variables};
+use super::environment::{active_environment, environment, login_variables, services_of_programs};
 use super::result::{Check, Health, broken, good, warning};
 
 /// The confinement of sessions here; nothing if the settings cannot be read, which another check reports.
@@ -65,7 +65,8 @@ fn shared_checks(config: &Config, has_room: bool, place: WorktreePlace) -> Vec<C
     }
     let is_open = |role: Role| role_network(config, role).unwrap_or_default() == Network::Open;
     let network = if Role::ALL.into_iter().any(is_open) { Network::Open } else { Network::ModelOnly };
-    let by_setting = shared(config, network).into_iter().map(|part| (part.what.clone(), end_of(part)));
+    let services = if network == Network::Open { services_of_programs(config) } else { Vec::new() };
+    let by_setting = shared(config, network, &services).into_iter().map(|part| (part.what, part.ended_by));
     let without_room = (!has_room).then(|| (WITHOUT_ROOM.to_owned(), way_to_room(config).to_owned()));
     let checkouts = (place == WorktreePlace::Inside).then_some(CHECKOUTS);
     let always = [LOGIN].into_iter().chain(checkouts).map(|(what, end)| (what.to_owned(), end.to_owned()));
@@ -88,12 +89,6 @@ fn place_check(project: &Project, config: &Config) -> Option<Check> {
     let found =
         format!("{tool} collects files below {WORKTREES} too: it reads and runs what agents have written");
     Some(warning(NAME, found, "liza config worktrees outside"))
-}
-
-/// The command that ends it.
-fn end_of(part: Shared) -> String {
-    let Some(setting) = part.ended_by else { return "nothing yet; keep tokens out of it".to_owned() };
-    format!("liza config {}", setting.strip_prefix("config.").unwrap_or(&setting))
 }
 
 fn way_to_room(config: &Config) -> &'static str {

@@ -2,13 +2,15 @@
 //! project's files name.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use liza_agents::providers::Provider;
 use liza_agents::providers::{LoginPlaces, default_provider};
 use liza_core::model::{Config, Role, Sandbox};
 use liza_git::Repo;
-use liza_sandbox::confine::{EnvironmentUse, Variable, passed_environment};
+use liza_sandbox::confine::{EnvironmentUse, Variable, local_ports, passed_environment};
 use liza_team::project::Project;
+use liza_team::session::network::named_services;
 use liza_team::session::plan::home;
 
 use crate::recognition::active_environment;
@@ -62,9 +64,28 @@ pub(super) fn active_environment(project: &Project, config: &Config) -> Option<C
 pub(super) fn login_variables(config: &Config) -> Vec<String> {
     let (home, variable) = (home(), |name: &str| std::env::var_os(name));
     let places = LoginPlaces { home: home.as_deref(), variable: &variable };
-    let default = default_provider(&places).unwrap_or_default();
+    let providers = providers_of_roles(config, &places).into_iter();
+    providers.flat_map(|provider| provider.login_variables(&places)).collect()
+}
+
+/// The services of this machine that the person has named in the settings and variables of the roles' agent programs.
+pub(super) fn services_of_programs(config: &Config) -> Vec<u16> {
+    let (home, variable) = (home(), |name: &str| std::env::var_os(name));
+    let places = LoginPlaces { home: home.as_deref(), variable: &variable };
+    let used_for = EnvironmentUse::AgentProgram(&login_variables(config));
+    let passed = passed_environment(std::env::vars_os(), used_for, &config.pass_env).into_iter();
+    let entries = serde_json::to_string(&config.providers).ok();
+    let texts = passed.map(|(_, value)| value.to_string_lossy().into_owned()).chain(entries);
+    let path = |name: &str| variable(name).map(PathBuf::from);
+    let of = |provider: Provider| named_services(config, &provider, None, &path);
+    let of_programs = providers_of_roles(config, &places).into_iter().flat_map(of);
+    texts.flat_map(|text| local_ports(&text)).chain(of_programs).collect()
+}
+
+fn providers_of_roles(config: &Config, places: &LoginPlaces<'_>) -> Vec<Provider> {
+    let default = default_provider(places).unwrap_or_default();
     let of_role = |role: &Role| Provider::choose_or(config, *role, None, default).ok();
-    Role::ALL.iter().filter_map(of_role).flat_map(|provider| provider.login_variables(&places)).collect()
+    Role::ALL.iter().filter_map(of_role).collect()
 }
 
 /// Those of the variables that a tracked file of the project names.

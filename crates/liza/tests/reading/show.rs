@@ -63,6 +63,20 @@ fn the_output_of_a_task_is_that_of_its_own_last_session() {
     assert!(error["message"].as_str().unwrap().contains("no session on three"), "{error}");
 }
 
+/// Covers: UI-01, IS-09
+#[test]
+fn what_a_session_prints_for_a_terminal_is_shown_as_text() {
+    let project = TestProject::new();
+    project.add_task("one");
+    let log = ".liza/agent-outputs/coder-1-20260117T140000Z-1-one.log";
+    project.write(log, "begin \u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31m\u{202e} end\n");
+    for color in ["always", "never"] {
+        let shown = project.liza(&["tail", "one", "--no-follow", "--color", color]).ok().to_owned();
+        let bad = ["\u{1b}]", "\u{1b}[2J", "\u{7}", "\u{9b}", "\u{202e}"];
+        assert!(shown.contains("begin ") && bad.iter().all(|bad| !shown.contains(bad)), "{shown:?}");
+    }
+}
+
 /// Covers: UI-01, SE-07
 #[test]
 fn an_output_of_an_agent_that_was_started_again_is_readable() {

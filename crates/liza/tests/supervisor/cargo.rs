@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -74,41 +75,32 @@ fn rustc() -> PathBuf {
 
 /// Runs the program of the checkout, offline, and prints what it says behind a word.
 fn run(place: &str) -> String {
-    format!("echo \"{place}: $(RUSTC='{}' '{}' run --offline -q 2>&1)\"", rustc().display(), env!("CARGO"))
+    format!("echo \"{place}: $(RUSTC=$HOME/rust/rustc $HOME/rust/cargo run --offline -q 2>&1)\"")
 }
 
 /// A project with a downloaded package and one of its own, as the person has built it; `cargo_home` is below the home folder.
-fn built_project(cargo_home: &str, scripts: &[(&str, &str)]) -> Bench {
-    let toolchain = Path::new(env!("CARGO")).ancestors().nth(2).unwrap();
-    let config = format!("sandbox: auto\nsandbox_readable: [\"{}\"]", toolchain.display());
-    let bench = Bench::new(&config, scripts);
+fn built_project(setting: &str, cargo_home: &str, scripts: &[(&str, &str)]) -> Bench {
+    let bench = Bench::new(setting, scripts);
+    // A short name for what is in `~/.rustup`.
+    symlink(bench.rust(), bench.home().join("rust")).unwrap();
     let registry = Registry::start(&bench.home().join("upstream"));
     let cargo_home = bench.home().join(cargo_home);
     fs::create_dir_all(&cargo_home).unwrap();
     let settings = format!("[registries.mine]\nindex = \"sparse+http://127.0.0.1:{}/\"\n", registry.port);
     fs::write(cargo_home.join("config.toml"), settings).unwrap();
     fs::write(cargo_home.join("credentials.toml"), "[registry]\ntoken = \"very-secret\"\n").unwrap();
-    let manifest = "[package]\nname = \"p\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[dependencies]\n\
-                    planted = {version = \"0.1.0\", registry = \"mine\"}\nbeside = {path = \"beside\"}\n";
     let repository = bench.home().join("upstream/cloned");
-    let manifest = format!("{manifest}cloned = {{git = \"file://{}\"}}\n", repository.display());
     bench.project.git_at(bench.home(), &["init", "-q", repository.to_str().unwrap()]);
     fs::create_dir(repository.join("src")).unwrap();
     fs::write(repository.join("Cargo.toml"), MANIFEST.replace("planted", "cloned")).unwrap();
     fs::write(repository.join("src/lib.rs"), "pub const WORD: &str = \"cloned\";\n").unwrap();
     bench.project.git_at(&repository, &["add", "."]);
     bench.project.git_at(&repository, &["commit", "-qm", "package"]);
-    for (file, text) in [
-        ("Cargo.toml", manifest.as_str()),
-        ("src/main.rs", "fn main() { println!(\"{} {} {}\", planted::WORD, beside::WORD, cloned::WORD); }\n"),
-        ("beside/Cargo.toml", "[package]\nname = \"beside\"\nversion = \"0.1.0\"\nedition = \"2021\"\n"),
-        ("beside/src/lib.rs", "pub const WORD: &str = \"beside\";\n"),
-        (".gitignore", "target\n"),
-        ("scripts/integration-test.sh", &format!("#!/bin/sh\n{}\n", run("test"))),
-    ] {
-        bench.project.write(file, text);
-    }
-    assert_eq!(said_outside(&bench, &cargo_home, &[]), "downloaded beside cloned");
+    bench.project.write(".gitignore", "target\n");
+    bench.project.write("scripts/integration-test.sh", &format!("#!/bin/sh\n{}\n", run("test")));
+    write_program(&bench.project.root, &repository);
+    write_program(&bench.home().join("second"), &repository);
+    assert_eq!(said_outside(&bench, &bench.project.root, &cargo_home, &[]), "downloaded beside cloned");
     bench.project.git(&["add", "."]);
     bench.project.git(&["commit", "-qm", "program"]);
     bench.project.liza(&["sync"]).ok();
@@ -116,10 +108,29 @@ fn built_project(cargo_home: &str, scripts: &[(&str, &str)]) -> Bench {
     bench
 }
 
-/// What the program says if the person builds it.
-fn said_outside(bench: &Bench, cargo_home: &Path, options: &[&str]) -> String {
+/// Writes a program that uses the downloaded packages and one of its own.
+fn write_program(folder: &Path, repository: &Path) {
+    let manifest = format!(
+        "[package]\nname = \"p\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[dependencies]\n\
+         planted = {{version = \"0.1.0\", registry = \"mine\"}}\nbeside = {{path = \"beside\"}}\n\
+         cloned = {{git = \"file://{}\"}}\n[workspace]\n",
+        repository.display()
+    );
+    for (file, text) in [
+        ("Cargo.toml", manifest.as_str()),
+        ("src/main.rs", "fn main() { println!(\"{} {} {}\", planted::WORD, beside::WORD, cloned::WORD); }\n"),
+        ("beside/Cargo.toml", "[package]\nname = \"beside\"\nversion = \"0.1.0\"\nedition = \"2021\"\n"),
+        ("beside/src/lib.rs", "pub const WORD: &str = \"beside\";\n"),
+    ] {
+        fs::create_dir_all(folder.join(file).parent().unwrap()).unwrap();
+        fs::write(folder.join(file), text).unwrap();
+    }
+}
+
+/// What the program in a folder says if the person builds it.
+fn said_outside(bench: &Bench, folder: &Path, cargo_home: &Path, options: &[&str]) -> String {
     let mut program = cargo(bench.home());
-    program.current_dir(&bench.project.root).env("CARGO_HOME", cargo_home).args(["run", "-q"]).args(options);
+    program.current_dir(folder).env("CARGO_HOME", cargo_home).args(["run", "-q"]).args(options);
     let output = program.output().unwrap();
     String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).trim().to_owned()
 }
@@ -138,22 +149,22 @@ fn said(bench: &Bench) -> String {
     logs.iter().filter_map(|path| fs::read_to_string(path).ok()).collect()
 }
 
-/// Covers: RO-01
-#[test]
-#[cfg(target_os = "linux")]
-fn what_a_session_plants_in_cargos_downloads_is_built_by_no_other_role_and_not_by_the_person() {
-    let attack = format!(
+/// Replaces the build script of the downloaded package in its own home folder of cargo, where it can do what it wants.
+const PLANT: &str = r#"for folder in "$CARGO_HOME"/registry/src/*/; do
+  cp -rL "$folder/planted-0.1.0" copy && rm -rf "$folder/planted-0.1.0" && mv copy "$folder/planted-0.1.0"
+  echo 'fn main() { println!("cargo:rustc-env=WORD=planted"); }' > "$folder/planted-0.1.0/build.rs"
+done"#;
+
+/// What the coder tries.
+fn attack() -> String {
+    format!(
         r#"{first}
 for file in "$YOURS"/registry/src/*/planted-0.1.0/build.rs "$CARGO_HOME"/registry/src/*/planted-0.1.0/build.rs \
   "$YOURS"/registry/cache/*/planted-0.1.0.crate "$YOURS"/registry/index/*/config.json; do
   if echo 'x' >> "$file"; then echo "WROTE $file"; fi
 done
 if cat "$YOURS/credentials.toml"; then echo READ; fi
-# In its own home folder of cargo it can do what it wants.
-for folder in "$CARGO_HOME"/registry/src/*/; do
-  cp -rL "$folder/planted-0.1.0" copy && rm -rf "$folder/planted-0.1.0" && mv copy "$folder/planted-0.1.0"
-  echo 'fn main() {{ println!("cargo:rustc-env=WORD=planted"); }}' > "$folder/planted-0.1.0/build.rs"
-done
+{PLANT}
 rm -rf target
 {second}
 "$LIZA" check -- sh -c 'rm -rf target; {check}'
@@ -163,20 +174,34 @@ echo x > "$1.txt"; git add . && git commit -qm work
 "$LIZA" submit-for-review "$1" "$(git rev-parse HEAD)"; exit 42"#,
         first = run("coder"),
         second = run("coder after the attack"),
-        check = run("coder-check").replace('\'', ""),
-    );
+        check = run("coder-check"),
+    )
+}
+
+/// Lets both roles work, and returns everything that they printed.
+fn attacked(setting: &str, place: &str) -> (Bench, String) {
     let reviewer = format!(
         "export CARGO_TARGET_DIR=\"$TMPDIR/target\"\n{}\n\"$LIZA\" check -- sh -c '{}'\n\"$LIZA\" submit-verdict \"$1\" APPROVED \"cargo run: it says what it should\"",
         run("reviewer"),
-        run("reviewer-check").replace('\'', ""),
+        run("reviewer-check"),
     );
+    let yours = |script: &str| format!("YOURS=\"$HOME/{place}\"\n{script}");
+    let bench = built_project(setting, place, &[("c", &yours(&attack())), ("r", &yours(&reviewer))]);
+    start(&bench, place, "coder", "c");
+    start(&bench, place, "code-reviewer", "r");
+    let said = said(&bench);
+    (bench, said)
+}
+
+/// Covers: RO-01
+#[test]
+#[cfg(target_os = "linux")]
+fn what_a_session_plants_in_cargos_downloads_is_built_by_no_other_role_and_not_by_the_person() {
     // The usual place, whose settings cargo finds above the project too, and another one.
-    for place in [".cargo", "elsewhere/cargo"] {
-        let yours = |script: &str| format!("YOURS=\"$HOME/{place}\"\n{script}");
-        let bench = built_project(place, &[("c", &yours(&attack)), ("r", &yours(&reviewer))]);
-        start(&bench, place, "coder", "c");
-        start(&bench, place, "code-reviewer", "r");
-        let said = said(&bench);
+    for (setting, place) in
+        [("sandbox: auto", ".cargo"), ("sandbox: auto\nsandbox_max_abi: 100", "elsewhere/cargo")]
+    {
+        let (bench, said) = attacked(setting, place);
         for line in [
             "coder: downloaded beside cloned",
             "coder after the attack: planted beside cloned",
@@ -185,12 +210,24 @@ echo x > "$1.txt"; git add . && git commit -qm work
             "reviewer-check: downloaded beside cloned",
             "test: downloaded beside cloned",
         ] {
-            assert!(said.lines().any(|found| found == line), "{place}: {line}:\n{said}");
+            assert!(said.lines().any(|found| found == line), "{setting} {place}: {line}:\n{said}");
         }
-        assert!(!said.contains("WROTE") && !said.contains("READ"), "{place}:\n{said}");
+        assert!(!said.contains("WROTE") && !said.contains("READ"), "{setting} {place}:\n{said}");
         fs::remove_dir_all(bench.project.root.join("target")).unwrap();
         let cargo_home = bench.home().join(place);
-        assert_eq!(said_outside(&bench, &cargo_home, &["--offline"]), "downloaded beside cloned");
+        // Also in another project, which has not built it yet.
+        for folder in [&bench.project.root, &bench.home().join("second")] {
+            let built = said_outside(&bench, folder, &cargo_home, &["--offline"]);
+            assert_eq!(built, "downloaded beside cloned", "{setting} {place}");
+        }
         assert_eq!(bench.status("t1").to_string(), "MERGED", "{said}");
     }
+    // Without confinement the same plant is built by the person.
+    let bench = built_project("sandbox: off", ".cargo", &[("c", &format!("{PLANT}\nexit 1"))]);
+    let (second, cargo_home) = (bench.home().join("second"), bench.home().join(".cargo"));
+    let mut command = bench.project.program();
+    command.args(["agent", "coder", "t1", "--cli", "c", "--once"]).env("CARGO_HOME", &cargo_home);
+    bench.project.run(&mut command);
+    let built = said_outside(&bench, &second, &cargo_home, &["--offline"]);
+    assert_eq!(built, "planted beside cloned", "{}", bench.outputs());
 }

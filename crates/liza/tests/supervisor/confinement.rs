@@ -1,9 +1,11 @@
 //! How sessions are confined: the level and where it is shown, services, code under test, other runners.
 
 use std::fs;
+use std::os::unix::net::UnixListener;
 
 use crate::bait::{PasswordService, bait};
 use crate::fixture::{Bench, CODER};
+use crate::network::free_port;
 use crate::support::process::wait_for;
 
 /// Covers: IS-05
@@ -35,7 +37,8 @@ fn the_level_is_shown_everywhere() {
     bench.project.add_task("t1");
     let explained = bench.project.liza(&["agent", "coder", "t1", "--cli", "c", "--explain"]).stdout;
     assert!(explained.contains("confined   isolated"), "{explained}");
-    let doctor = bench.project.liza(&["doctor"]);
+    let mut command = bench.project.program();
+    let doctor = bench.project.run(command.arg("doctor").env("HTTP_PROXY", "http://localhost:3128"));
     let line = doctor.stdout.lines().find(|line| line.contains("confinement"));
     assert!(
         line.is_some_and(|line| line.starts_with("ok") && line.contains("isolated; what you mount while")),
@@ -44,9 +47,10 @@ fn the_level_is_shown_everywhere() {
     let shared: Vec<&str> = doctor.stdout.lines().filter(|line| line.starts_with("ok    shared ")).collect();
     for (what, end) in [
         ("the network;", "liza config roles.ROLE.network model-only"),
-        ("git's settings;", "keep tokens out of it"),
+        ("git's settings;", "nothing, since git does not start without them; keep tokens out of them"),
         ("SERVICE;", "liza config pass_env"),
         ("port 5432;", "liza config network_ports"),
+        ("port 3128;", "taking its address out of your variables and of the settings of the agent program"),
     ] {
         let line = shared.iter().find(|line| line.contains(what));
         assert!(line.is_some_and(|line| line.ends_with(end)), "{what} {shared:#?}");
@@ -59,8 +63,11 @@ fn the_level_is_shown_everywhere() {
     let restricted = bench.project.liza(&["doctor"]).stdout;
     let reason = "warn  confinement         restricted: no namespaces (config.sandbox_max_abi is set)";
     assert!(restricted.contains(reason), "{restricted}");
-    let files = "/dev/shm, modes and times of your files; ends with: liza config sandbox_max_abi --unset";
-    assert!(restricted.contains(files), "{restricted}");
+    let line = restricted.lines().find(|line| line.contains("/dev/shm")).unwrap();
+    for what in ["/dev/shm, modes and times of your files", "list of your processes", "free ports"] {
+        assert!(line.contains(what), "{line}");
+    }
+    assert!(line.ends_with("; ends with: liza config sandbox_max_abi --unset"), "{line}");
     bench.project.liza(&["config", "sandbox_max_abi", "--unset"]).ok();
     let mut coder = bench.agent(&["coder", "--cli", "c", "--once"]);
     let status = wait_for("status says it", || {
@@ -229,41 +236,59 @@ while (1) { for my $ready ($select->can_read) { $ready->accept; $| = 1; my ($whi
 /// The rest of a session that code under test could use against it.
 const REACH: &str = r#"perl -e 'use IO::Socket::INET; use IO::Socket::UNIX;
 IO::Socket::INET->new(PeerAddr => "127.0.0.1", PeerPort => 45454); IO::Socket::UNIX->new(Peer => "$ENV{OWN}/own"); IO::Socket::UNIX->new(Peer => "\0own-name");'
-cat /dev/shm/own 2> /dev/null; echo x > /dev/shm/left; cat "$OWN/own-file" 2> /dev/null
+shared=/dev/shm/${HOME##*/}; cat "$shared-own" 2> /dev/null; echo x > "$shared-left"; cat "$OWN/own-file" 2> /dev/null
 for process in /proc/[0-9]*; do tr '\0' ' ' < $process/cmdline 2> /dev/null | grep -q 'servers-of-the-progra[m]' && echo "SEEN"; done
 setsid sh -c 'sleep 54321' & sleep 0.1; echo TRIED"#;
 
-/// Whatever code under test and its session can reach, it is not each other.
+/// Whatever code under test and its session can reach, it is not each other; without a room they share `/dev/shm` and the list of
+/// processes.
 ///
-/// Covers: JU-08, RO-04
+/// Covers: JU-08, RO-04, RO-08
 #[test]
 #[cfg(target_os = "linux")]
 fn code_under_test_and_its_session_share_neither_processes_nor_loopback_nor_memory() {
+    let restricted = ["READ-MEMORY", "SEEN", "LEFT-MEMORY"];
+    for (level, setting, shared) in
+        [("isolated", "", &[][..]), ("restricted", "sandbox_max_abi: 100", &restricted)]
+    {
+        let log = reached_each_other(setting);
+        assert!(log.contains(&format!("[liza: confinement {level}")), "{log}");
+        assert!(log.contains("TRIED\nexit 0\n"), "{log}");
+        let words = ["READ-", "SEEN", "LEFT-"];
+        let is_gained = |line: &&str| words.iter().any(|word| line.starts_with(word));
+        let mut gained: Vec<&str> = log.lines().filter(is_gained).collect();
+        gained.dedup();
+        assert_eq!(gained, shared, "{level}: {log}");
+        assert!(log.contains("ITSELF"), "the session reaches its own server:\n{log}");
+        assert_eq!(log.matches("REACHED").count(), 1, "and nobody else did:\n{log}");
+    }
+}
+
+/// What a reviewer and the code that it tests said.
+#[cfg(target_os = "linux")]
+fn reached_each_other(setting: &str) -> String {
     let reviewer = format!(
-        r#"export OWN="$TMPDIR"; echo READ-FILE > "$TMPDIR/own-file"; echo READ-MEMORY > /dev/shm/own
+        r#"export OWN="$TMPDIR"; echo READ-FILE > "$TMPDIR/own-file"; shared=/dev/shm/${{HOME##*/}}; echo READ-MEMORY > "$shared-own"
 perl -e '{SERVERS}' servers-of-the-program & 
 until [ -e "$TMPDIR/ready" ]; do sleep 0.05; done
 "$LIZA" check -- sh -c '{}'; echo "exit $?"
-[ -e /dev/shm/left ] && echo LEFT-MEMORY
+[ -e "$shared-left" ] && echo LEFT-MEMORY
+rm -f "$shared-own" "$shared-left"
 pgrep -f 'sleep 5432[1]' > /dev/null && echo LEFT-PROCESS
 perl -e 'use IO::Socket::INET; IO::Socket::INET->new(PeerAddr => "127.0.0.1", PeerPort => 45454) and print "ITSELF\n"'
 "$LIZA" submit-verdict "$1" REJECTED "Blockers: 1 - [blocker] t1.txt:1 - it attacks the reviewer""#,
         REACH.replace('\'', r"'\''")
     );
-    let config = "sandbox: auto\npass_env: [OWN, LIZA, LIZA_TEST_MARK]";
-    let bench = Bench::new(config, &[("c", CODER), ("r", &reviewer)]);
+    let port = free_port().to_string();
+    let reviewer = reviewer.replace("own-name", &format!("own-{port}")).replace("45454", &port);
+    let config = format!("sandbox: auto\npass_env: [OWN, LIZA, LIZA_TEST_MARK]\n{setting}");
+    let bench = Bench::new(&config, &[("c", CODER), ("r", &reviewer)]);
     bench.project.add_task("t1");
     for words in [["coder", "--cli", "c", "--once"], ["code-reviewer", "--cli", "r", "--once"]] {
         assert_eq!(bench.agent(&words).wait(), 0, "{}", bench.outputs());
     }
-    let log = bench.outputs();
-    assert!(log.contains("[liza: confinement isolated;") && log.contains("TRIED\nexit 0\n"), "{log}");
-    let gained =
-        ["READ-", "SEEN", "LEFT-"].map(|word| log.lines().filter(|line| line.starts_with(word)).count());
-    assert_eq!(gained, [0; 3], "{log}");
-    assert!(log.contains("ITSELF"), "the session reaches its own server:\n{log}");
-    assert_eq!(log.matches("REACHED").count(), 1, "and nobody else did:\n{log}");
     bench.until_nothing_runs();
+    bench.outputs()
 }
 
 /// Covers: IS-13
@@ -497,9 +522,15 @@ fn what_the_confinement_refused_is_named() {
 
 #[cfg(target_os = "linux")]
 fn a_refusal_is_named(config: &str) {
-    let script = format!("\"$LIZA\" -C \"$HOME/.ssh/project\" status\ntouch \"$HOME/x\"\n{CODER}");
+    let script = format!(
+        "\"$LIZA\" -C \"$HOME/.ssh/project\" status\ntouch \"$HOME/x\"\n\
+         perl -MIO::Socket::UNIX -e 'IO::Socket::UNIX->new(Peer => \"$ENV{{HOME}}/yours.sock\")'\n\
+         for i in $(seq 200); do \"$LIZA\" status 2>&1 > /dev/null | grep '^.liza: refused' > told && break; sleep 0.02; done; sed 's/^/TOLD /' told; rm told\n{CODER}"
+    );
     let bench = Bench::new(config, &[("c", &script)]);
     bench.project.add_task("t1");
+    let socket = bench.home().canonicalize().unwrap().join("yours.sock");
+    let _service = UnixListener::bind(&socket).unwrap();
     let closed = bench.home().join(".ssh/project/.liza");
     fs::create_dir_all(&closed).unwrap();
     fs::write(closed.join("state.yaml"), "").unwrap();
@@ -515,8 +546,11 @@ fn a_refusal_is_named(config: &str) {
     let hint = format!("outside the workspace: {}", bench.home().join("x").display());
     assert!(tail.contains(&hint) && tail.contains("sandbox_writable"), "{tail}");
     let status = bench.project.liza(&["status"]).stdout;
-    let opens = format!("liza config sandbox_readable '[{}]'", bench.home().join("x").display());
+    let opens = format!("liza config sandbox_writable '[{}]'", bench.home().join("x").display());
     assert!(status.contains("PATH REFUSED") && status.contains(&opens), "{status}");
+    let opens = format!("liza config sandbox_sockets '[{}]'", socket.display());
+    assert!(status.contains(&opens) && tail.contains(&opens), "{status}\n{tail}");
+    assert!(log.contains(&format!("TOLD [liza: refused: {}", bench.home().join("x").display())), "{log}");
     assert!(!status.contains(".ssh"), "nobody is asked to open a login: {status}");
 }
 

@@ -136,6 +136,9 @@ echo more > d/deep/more; echo more > d/more; cat d/deep/more d/deep/rule; sh scr
         (read("d/deep/rule").as_deref(), read("d/more").as_deref()),
         (Some("strong\n"), Some("more\n"))
     );
+    let open = copy.over(&project.at, &checkout, std::slice::from_ref(&project.files)).unwrap();
+    let open = project.run(&[open], script);
+    assert!(open.contains("DONE "), "it could, if they were not sealed: {open}");
 }
 
 /// A layer may contain what a session could plant if no filter refused it.

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::fixture::Bench;
+use crate::environment::{UNDER_TEST, found, looking_around, run_with, said};
 
 /// Typical files with keys, tokens, passwords, and what a person has typed.
 #[rustfmt::skip]
@@ -42,46 +42,82 @@ const CREDENTIALS: [&str; 124] = [
     ".config/chromium/Default/Cookies", ".thunderbird/p/logins.json", ".env",
 ];
 
+/// Keys, tokens and another project beside the code of tools.
+const BESIDE_TOOLS: [&str; 9] = [
+    ".local/share/uv/credentials/credentials.toml",
+    ".dotnet/corefx/cryptography/x509stores/my/key.pfx",
+    ".gradle/caches/9.0/cc-keystore/gradle.keystore",
+    ".opam/plugins/opam-publish/me.token",
+    ".local/state/history",
+    "miniconda3/.condarc",
+    "miniconda3/condarc.d/token.yml",
+    "go/src/example.com/other/.env",
+    "sdk/other/.env",
+];
+
 /// Tools that builds need, and settings without a secret.
-const TOOLS: [&str; 4] =
-    [".rustup/settings.toml", ".local/bin/tool", ".nvm/versions/node/v22/bin/node", ".gitconfig"];
+const TOOLS: [&str; 10] = [
+    ".rustup/settings.toml",
+    ".local/bin/tool",
+    ".nvm/versions/node/v22/bin/node",
+    ".gitconfig",
+    ".local/share/uv/python/3.13/bin/python",
+    ".dotnet/sdk/9.0/tool.dll",
+    ".gradle/caches/modules-2/library.jar",
+    "miniconda3/conda-meta/python.json",
+    "go/pkg/mod/cache/download/list",
+    "sdk/go1.24/bin/go",
+];
 
 /// Covers: RO-02, IS-14
 #[test]
 #[cfg(target_os = "linux")]
 fn of_124_typical_credential_files_none_can_be_read_and_tools_can() {
-    for (level, setting) in [("isolated", ""), ("restricted", "sandbox_max_abi: 100")] {
-        none_can_be_read(level, setting);
+    // The folder of an agent program belongs to it only if it is not one of many programs.
+    for (level, setting, folder) in [
+        ("isolated", "", ".local/bin"),
+        ("restricted", "sandbox_max_abi: 100", ".local/bin"),
+        ("isolated", "", "bin"),
+    ] {
+        none_can_be_read(level, setting, folder);
     }
 }
 
 #[cfg(target_os = "linux")]
-fn none_can_be_read(level: &str, setting: &str) {
-    let liza = env!("CARGO_BIN_EXE_liza");
-    let all: Vec<&str> = CREDENTIALS.iter().chain(&TOOLS).copied().collect();
-    let try_all = |place: &str| {
+fn none_can_be_read(level: &str, setting: &str, folder: &str) {
+    let all: Vec<&str> = CREDENTIALS.iter().chain(&BESIDE_TOOLS).chain(&TOOLS).copied().collect();
+    let read = |place: &str| {
         format!(
-            r#"for file in {}; do if cat "$HOME/$file" > /dev/null 2>&1; then echo "{place}:$file"; fi; done"#,
+            r#"echo "{place}:ran"; for file in {}; do if cat "$HOME/$file" > /dev/null 2>&1; then echo "{place}:$file"; fi; done"#,
             all.join(" ")
         )
     };
-    let script = format!("{}\n\"{liza}\" check -- sh -c '{}'\nexit 1", try_all("session"), try_all("check"));
-    let bench = Bench::new(&format!("sandbox: auto\n{setting}"), &[("c", &script)]);
+    let bench = looking_around(&format!("sandbox: auto\n{setting}"), ["c", "r"], read);
+    let home = |name: &str| bench.home().join(name);
+    fs::create_dir_all(home(folder)).unwrap();
+    let mut providers = Vec::new();
+    for name in ["c", "r"] {
+        let program = home(folder).join(name);
+        fs::rename(home(&format!("{name}.sh")), &program).unwrap();
+        providers.push(format!("{name}: {{program: {}, args: [\"{{task}}\"]}}", program.display()));
+    }
+    bench.project.set_config("providers", &format!("{{{}}}", providers.join(", ")));
     for file in &all {
-        let path = bench.home().join(file);
+        let path = home(file);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         if !path.exists() {
             fs::write(path, "[user]\n\tname = P\n").unwrap();
         }
     }
-    bench.project.add_task("t1");
-    bench.agent(&["coder", "--cli", "c", "--once"]).wait();
-    let said: String =
-        bench.kept("agent-outputs").iter().map(|path| fs::read_to_string(path).unwrap()).collect();
+    // Typical ones of shells, which name folders with more than tools.
+    let variables = [("NPM_CONFIG_PREFIX", ".local"), ("GOPATH", "go"), ("DOTNET_ROOT", ".dotnet")];
+    let variables = variables.map(|(name, folder)| (name, home(folder).display().to_string()));
+    run_with(&bench, "coder", "c", &variables);
+    run_with(&bench, "code-reviewer", "r", &variables);
+    let said = said(&bench);
     assert!(said.contains(&format!("[liza: confinement {level}")), "{said}");
-    for place in ["session", "check"] {
-        let read: Vec<&str> =
-            said.lines().filter_map(|line| line.strip_prefix(place)?.strip_prefix(':')).collect();
-        assert_eq!(read, TOOLS, "{place}\n{said}");
+    for place in ["coder", "reviewer"].into_iter().chain(UNDER_TEST) {
+        assert_eq!(found(&said, place, &all), TOOLS, "{level} {folder}: {place}\n{said}");
     }
+    assert_eq!(bench.status("t1").to_string(), "MERGED", "{said}");
 }

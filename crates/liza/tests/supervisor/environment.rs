@@ -24,25 +24,33 @@ fn names(place: &str) -> String {
     NAMES.replace("WHERE", place)
 }
 
-/// A project in which every place prints its variables, merged by two different programs.
-fn keyed(config: &str) -> Bench {
+/// Everything that runs code which nobody has read.
+pub(crate) const UNDER_TEST: [&str; 5] = ["coder-check", "reviewer-check", "setup", "validation", "test"];
+
+/// A project in which every place runs the lines that `look` makes for it, merged by a coder's and a reviewer's program.
+pub(crate) fn looking_around(config: &str, programs: [&str; 2], look: impl Fn(&str) -> String) -> Bench {
     let liza = env!("CARGO_BIN_EXE_liza");
-    let look =
-        |place: &str| format!("{}\n\"{liza}\" check -- {}\n", names(place), names(&format!("{place}-check")));
+    let both = |place: &str| {
+        let check = look(&format!("{place}-check")).replace('\'', r"'\''");
+        format!("{}\n\"{liza}\" check -- sh -c '{check}'\n", look(place))
+    };
     let coder = format!(
         "{}echo done > \"$1.txt\"; git add . && git commit -qm work\n\
          \"{liza}\" pre-check \"$1\" --intent \"do it\" --validation true\n\
          \"{liza}\" submit-for-review \"$1\" \"$(git rev-parse HEAD)\"; exit 42",
-        look("coder")
+        both("coder")
     );
     let reviewer = format!(
         "{}\"{liza}\" submit-verdict \"$1\" APPROVED \"cat: the file is what the task asks for\"",
-        look("reviewer")
+        both("reviewer")
     );
-    // An entry with the name of a built-in program changes that one: the keys are those of Claude Code and of Codex.
-    let bench = Bench::new(config, &[("claude", &coder), ("codex", &reviewer)]);
-    bench.project.set_config("setup", &format!("{:?}", names("setup")));
-    bench.project.write("scripts/integration-test.sh", &format!("#!/bin/sh\n{}\n", names("test")));
+    let [one, two] = programs;
+    let bench = Bench::new(config, &[(one, &coder), (two, &reviewer)]);
+    bench.project.set_config("setup", &format!("{:?}", look("setup")));
+    bench.project.set_config("validation", "[sh scripts/validate.sh]");
+    for (file, place) in [("integration-test", "test"), ("validate", "validation")] {
+        bench.project.write(&format!("scripts/{file}.sh"), &format!("#!/bin/sh\n{}\n", look(place)));
+    }
     bench.project.git(&["add", "scripts"]);
     bench.project.git(&["commit", "-qm", "test"]);
     bench.project.liza(&["sync"]).ok();
@@ -50,31 +58,41 @@ fn keyed(config: &str) -> Bench {
     bench
 }
 
-/// Runs an agent with all keys in the supervisor's environment.
-fn run(bench: &Bench, role: &str, program: &str) {
+/// Runs an agent with variables in the supervisor's environment.
+pub(crate) fn run_with(bench: &Bench, role: &str, program: &str, variables: &[(&str, String)]) {
     let mut command = bench.project.program();
     command.args(["agent", role, "--cli", program, "--once"]);
-    for key in KEYS {
-        command.env(key, format!("value-of-{key}"));
-    }
-    command.env("CARGO_TERM_QUIET", "false").env("LC_TIME", "C").env("MY_SERVICE", "here");
-    let run = bench.project.run(&mut command);
+    let run = bench.project.run(command.envs(variables.iter().map(|(name, value)| (name, value))));
     assert_eq!(run.code, 0, "{run:?}\n{}", bench.outputs());
 }
 
 /// Everything that was printed anywhere.
-fn said(bench: &Bench) -> String {
+pub(crate) fn said(bench: &Bench) -> String {
     let logs = ["agent-outputs", "setup", "integration-tests"].map(|folder| bench.kept(folder));
     logs.iter().flatten().filter_map(|path| fs::read_to_string(path).ok()).collect()
 }
 
-/// Those of `names` that a place has.
-fn found<'n>(said: &str, place: &str, names: &[&'n str]) -> Vec<&'n str> {
-    assert!(said.lines().any(|line| line == format!("{place}:PATH")), "{place} has run:\n{said}");
-    names.iter().copied().filter(|name| said.lines().any(|line| line == format!("{place}:{name}"))).collect()
+/// Those of `names` that a place has printed behind its own.
+pub(crate) fn found<'n>(said: &str, place: &str, names: &[&'n str]) -> Vec<&'n str> {
+    let begin = format!("{place}:");
+    assert!(said.lines().any(|line| line.starts_with(&begin)), "{place} has run:\n{said}");
+    let is_there = |name: &str| said.lines().any(|line| line.strip_prefix(&begin) == Some(name));
+    names.iter().copied().filter(|name| is_there(name)).collect()
 }
 
-const UNDER_TEST: [&str; 4] = ["coder-check", "reviewer-check", "setup", "test"];
+/// A project in which every place prints its variables. An entry with the name of a built-in program changes that one: the keys
+/// are those of Claude Code and of Codex.
+fn keyed(config: &str) -> Bench {
+    looking_around(config, ["claude", "codex"], names)
+}
+
+/// Runs an agent with all keys.
+fn run(bench: &Bench, role: &str, program: &str) {
+    let keys = KEYS.iter().map(|key| (*key, format!("value-of-{key}")));
+    let others = [("CARGO_TERM_QUIET", "false"), ("LC_TIME", "C"), ("MY_SERVICE", "here")];
+    let others = others.map(|(name, value)| (name, value.to_owned()));
+    run_with(bench, role, program, &keys.chain(others).collect::<Vec<_>>());
+}
 
 /// Covers: RO-02
 #[test]

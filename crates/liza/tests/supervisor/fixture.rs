@@ -176,6 +176,16 @@ impl Bench {
         paths
     }
 
+    /// The programs of this test's Rust, as a person has them: rustup's folder is `~/.rustup`, here a link.
+    pub(crate) fn rust(&self) -> PathBuf {
+        let programs = Path::new(env!("CARGO")).parent().unwrap();
+        let toolchains = programs.ancestors().find(|folder| folder.ends_with("toolchains"));
+        let Some(rustup) = toolchains.and_then(Path::parent) else { return programs.to_owned() };
+        let link = self.home().join(".rustup");
+        std::os::unix::fs::symlink(rustup, &link).unwrap();
+        link.join(programs.strip_prefix(rustup).unwrap())
+    }
+
     /// Waits for a file that a script creates in the home folder.
     pub(crate) fn until_file(&self, name: &str) -> String {
         let path = self.project.home().join(name);

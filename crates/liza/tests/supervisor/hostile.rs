@@ -137,15 +137,35 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
         "Landlock",
         r#"echo x >> "$HOME/.cargo/registry/src/host/package-1.0.0/build.rs""#,
     ),
+    attempt("leave something in your cache of npm", "Landlock", r#"echo x > "$HOME/.npm/_cacache/planted""#),
+    attempt("leave something in your cache of pip", "Landlock", r#"echo x > "$HOME/.cache/pip/planted""#),
     attempt(
-        "leave something in your caches of npm, pip or go",
+        "leave something in go's cache of builds",
         "Landlock",
-        r#"for cache in .npm/_cacache .cache/pip .cache/go-build go/pkg/mod; do echo x > "$HOME/$cache/planted" && exit 0; done; exit 1"#,
+        r#"echo x > "$HOME/.cache/go-build/planted""#,
     ),
+    attempt("leave something in your modules of go", "Landlock", r#"echo x > "$HOME/go/pkg/mod/planted""#),
     attempt("hold the lock of your cargo", "Landlock", r#"flock -n "$HOME/.cargo/.package-cache" true"#),
     attempt("find a key of your shell in its variables", "Liza", r#"[ -n "$TEST_API_KEY" ]"#),
     attempt("read the variables of its supervisor", "Landlock", r#"cat "/proc/$PPID/environ""#),
     attempt("trace its supervisor", "Landlock", r#": < "/proc/$PPID/mem""#),
+    attempt(
+        "read the memory of another session",
+        "Landlock",
+        r#"for process in /proc/[0-9]*; do tr '\0' ' ' < $process/cmdline | grep -q "$HOME/[v][.]sh" && true < $process/mem && exit 0; done; exit 1"#,
+    ),
+    attempt(
+        "trace a process of its own (`ptrace`)",
+        "seccomp",
+        r#"perl -e '$call = `uname -m` =~ /x86_64/ ? 101 : 117; $child = fork // die; if (!$child) { sleep 60; exit }
+$traced = syscall($call, 16, $child, 0, 0); kill 9, $child; exit($traced == 0 ? 0 : 1)'"#,
+    ),
+    attempt(
+        "change the memory of a process of its own (`/proc`)",
+        "Landlock",
+        r#"perl -e '$child = fork // die; if (!$child) { sleep 60; exit }
+$opened = open(MEMORY, "+<", "/proc/$child/mem"); kill 9, $child; exit($opened ? 0 : 1)'"#,
+    ),
     attempt("signal its supervisor", "Landlock", r#"kill -0 "$PPID""#),
     attempt("limit its supervisor", "helper", r#"prlimit --pid "$PPID" --core=0"#),
     attempt("slow its supervisor down", "helper", r#"renice -n 19 -p "$PPID""#),
@@ -158,6 +178,18 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
         "read your shared memory of System V",
         "helper",
         r#"perl -e 'shmread($ARGV[0], $text, 0, 4) or die' "$(cat "$root/known/memory")""#,
+    ),
+    plant(
+        "leave shared memory of System V",
+        "helper",
+        r#"perl -e 'defined shmget($ARGV[0], 64, 01600) or die' "$(cat "$root/known/restarting")""#,
+        |bench| {
+            let key = fs::read_to_string(bench.project.root.join("known/restarting")).unwrap();
+            let table = fs::read_to_string("/proc/sysvipc/shm").unwrap();
+            let is_left = table.lines().any(|line| line.split_whitespace().next() == Some(key.trim()));
+            let _ = bench.project.run(bench.project.command("ipcrm").args(["-M", key.trim()]));
+            is_left
+        },
     ),
     attempt(
         "use your message queues of System V",
@@ -492,6 +524,11 @@ printf 'protocol=https\nhost=own\n\n' | git credential-cache --socket="$TMPDIR/s
         r#"perl -e '$id = shmget(0, 64, 0600) // die; shmwrite($id, "text", 0, 4) or die; shmread($id, $text, 0, 4) or die;
 shmctl($id, 0, 0) or die; $text eq "text" or die'"#,
     ),
+    attempt(
+        "read the memory of a process of its own",
+        NO_ONE,
+        r#"sleep 60 & : < "/proc/$!/mem"; result=$?; kill $!; [ $result = 0 ]"#,
+    ),
     attempt("choose its own processors", NO_ONE, r#"taskset -pc 0 "$$""#),
     attempt(
         "open a terminal of its own",
@@ -604,20 +641,16 @@ printf 'all:\n\t@"$$LIZA" submit-verdict t1 APPROVED "all is well" > /dev/null 2
 }
 
 /// A reviewer that runs the tests of code which tries to approve itself, and rejects it.
-fn reviewer() -> String {
-    let cargo = Path::new(env!("CARGO"));
-    let rustc = cargo.with_file_name("rustc");
-    format!(
-        r#"cd hostile
-export KEPT="$LIZA_CHANNEL" HERE="$TMPDIR" CACHE="${{XDG_CACHE_HOME:-$HOME/.cache}}"
-said() {{ echo "UNDER REVIEW $1 $2"; }}
-"$LIZA" check -- sh -c 'CARGO_HOME="$TMPDIR/cargo" RUSTC="{rustc}" "{cargo}" test --offline
+const REVIEWER: &str = r#"cd hostile
+export KEPT="$LIZA_CHANNEL" HERE="$TMPDIR" CACHE="${XDG_CACHE_HOME:-$HOME/.cache}"
+said() { echo "UNDER REVIEW $1 $2"; }
+"$LIZA" check -- sh -c 'CARGO_HOME="$TMPDIR/cargo" RUSTC="$HOME/rust/rustc" "$HOME/rust/cargo" test --offline
 for who in build test; do echo "UNDER REVIEW $who $(cat said-$who)"; done'
 mkdir -p "$CACHE"
 "$LIZA" check -- sh -c 'git config core.fsmonitor "$PWD/planted"
-if echo x > "$CACHE/planted"; then echo "UNDER REVIEW cache allowed"; else echo "UNDER REVIEW cache refused"; fi'
+if ( echo x > "$CACHE/planted" ) 2> /dev/null; then echo "UNDER REVIEW cache allowed"; else echo "UNDER REVIEW cache refused"; fi'
 if git config --local core.fsmonitor; then said settings allowed; else said settings refused; fi
-try() {{ if ( $2 ) > /dev/null 2>&1; then said $1 allowed; else said $1 refused; fi; }}
+try() { if ( $2 ) > /dev/null 2>&1; then said $1 allowed; else said $1 refused; fi; }
 try make make; try run ./run; try checkout "mkdir new"
 # As if the test run had found another way.
 cp planted "$HERE/planted"
@@ -626,19 +659,14 @@ while [ ! -e "$HERE/said-orphan" ]; do sleep 0.05; done
 for who in git orphan; do said $who "$(cat "$HERE/said-$who")"; done
 sed 's/^/why: /' "$HERE/why-git" "$HERE/why-orphan"
 cd ..
-"$LIZA" submit-verdict "$1" REJECTED "Blockers: 1 - [blocker] t1.txt:1 - it attacks the reviewer""#,
-        rustc = rustc.display(),
-        cargo = cargo.display(),
-    )
-}
+"$LIZA" submit-verdict "$1" REJECTED "Blockers: 1 - [blocker] t1.txt:1 - it attacks the reviewer""#;
 
 /// What happened to each attempt at one level, and the level that the session's log names.
 fn results(config: &str) -> (Vec<String>, String) {
-    // The compiler may be anywhere.
-    let toolchain = Path::new(env!("CARGO")).ancestors().nth(2).unwrap();
-    let config = format!("{config}\nsandbox_readable: [\"{}\"]\nholdout: ~/hidden", toolchain.display());
+    let config = format!("{config}\nholdout: ~/hidden");
     let victim = format!("{VICTIM}\n{CODER}");
-    let bench = bait(&config, &[("c", &hostile()), ("v", &victim), ("r", &reviewer())]);
+    let bench = bait(&config, &[("c", &hostile()), ("v", &victim), ("r", REVIEWER)]);
+    std::os::unix::fs::symlink(bench.rust(), bench.home().join("rust")).unwrap();
     bench.project.run(bench.project.command(bench.home().join("evil")).arg("control"));
     assert!(bench.home().join("ran-outside-control").exists(), "it leaves its mark outside of a session");
     open_services(&bench);

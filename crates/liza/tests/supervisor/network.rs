@@ -26,7 +26,7 @@ fn server() -> u16 {
 }
 
 /// A port of this machine that no program uses.
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
 }
 
@@ -95,6 +95,10 @@ fn a_session_reaches_its_model_through_the_proxy_and_nothing_else() {
         // Only Landlock refuses this.
         assert_eq!(said("listening"), if level == "restricted" { "refused" } else { "possible" }, "{log}");
         assert_eq!(said("variables"), "set ", "{log}");
+        let named = "[liza: refused: host example.com";
+        assert!(log.lines().any(|line| line.starts_with(named)), "{log}");
+        let status = bench.project.liza(&["status"]).stdout;
+        assert!(status.contains("HOST REFUSED") && status.contains("model_hosts '[localhost:"), "{status}");
         let first = log.lines().next().unwrap();
         assert!(first.starts_with(&format!("[liza: confinement {level}")), "{first}");
         assert_eq!(first.contains("/dev/shm"), !is_in_room, "{first}");

@@ -1,7 +1,6 @@
 //! Decides outside a session about its system calls that the filter alone cannot judge. The kernel reports
 //! them. A call is handed back only if nothing was decided from memory that the caller can still change.
 
-use std::fs;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 use std::thread;
@@ -9,7 +8,7 @@ use std::thread;
 use liza_host::listener::Places;
 use rustix::io::Errno;
 
-use super::super::system;
+use super::super::shared_memory;
 use super::ConnectPolicy;
 use super::connects::{Deciding, connect_for};
 use super::filter::aimed_at;
@@ -77,7 +76,8 @@ fn decide(deciding: &Deciding, call: PendingCall) {
         #[cfg(target_arch = "x86_64")]
         libc::SYS_open => open_by_name(listener, &call, 0),
         libc::SYS_openat => open_by_name(listener, &call, 1),
-        libc::SYS_shmat | libc::SYS_shmctl => judge_memory(policy, &call),
+        libc::SYS_shmget => make_memory(&call),
+        libc::SYS_shmat | libc::SYS_shmctl => judge_memory(&call),
         libc::SYS_prctl => judge_adoption(policy, &call),
         libc::SYS_execve | libc::SYS_execveat => note_program(policy, &call),
         other => judge_aim(policy, &call, aimed_at(other)),
@@ -108,55 +108,15 @@ fn note_program(policy: &ConnectPolicy, call: &PendingCall) -> Result<CallEnd, E
     Ok(CallEnd::Continues)
 }
 
-/// Allows shared memory that a running process of the session made.
-fn judge_memory(policy: &ConnectPolicy, call: &PendingCall) -> Result<CallEnd, Errno> {
-    let number = call.arguments[0] as u32;
-    let table = fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
-    let is_own =
-        maker(&table, number).is_some_and(|maker| maker.still_runs() && is_own(policy.client, maker.pid));
-    if is_own { Ok(CallEnd::Continues) } else { Err(Errno::ACCESS) }
+/// Makes shared memory in the caller's place, whose processes may end before the session does.
+fn make_memory(call: &PendingCall) -> Result<CallEnd, Errno> {
+    let [key, size, flags, ..] = call.arguments;
+    let size = usize::try_from(size).map_err(|_| Errno::INVAL)?;
+    shared_memory::make(key as i32, size, flags as i32).map(|number| CallEnd::Returns(number.into()))
 }
 
-/// The process that made shared memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct MemoryMaker {
-    pid: u32,
-    /// In seconds since 1970.
-    made: u64,
-}
-
-impl MemoryMaker {
-    /// True if the process with this ID is not younger than the memory. The system's clock is exact to a second.
-    fn still_runs(&self) -> bool {
-        system::started_at(self.pid).is_some_and(|started| started <= self.made + 1)
-    }
-}
-
-fn maker(table: &str, number: u32) -> Option<MemoryMaker> {
-    table.lines().skip(1).find_map(|line| {
-        let fields: Vec<&str> = line.split_whitespace().collect();
-        let [_, id, _, _, maker, _, _, _, _, _, _, _, _, made, ..] = fields[..] else { return None };
-        let found = MemoryMaker { pid: maker.parse().ok()?, made: made.parse().ok()? };
-        (id.parse() == Ok(number)).then_some(found)
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Covers: IS-16
-    #[test]
-    fn the_maker_of_shared_memory_is_found_by_its_number() {
-        let table = "key shmid perms size cpid lpid nattch uid gid cuid cgid atime dtime ctime rss swap\n\
-                     0 7 1600 64 41 42 0 0 0 0 0 0 0 1700000000 0 0\n\
-                     99 8 600 64 51 52 0 0 0 0 0 0 0 1700000001 0 0\n";
-        assert_eq!(maker(table, 8), Some(MemoryMaker { pid: 51, made: 1_700_000_001 }));
-        assert_eq!(maker(table, 7).map(|maker| maker.pid), Some(41));
-        assert_eq!(maker(table, 9), None);
-        let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs();
-        let made_by_us = |made: u64| MemoryMaker { pid: std::process::id(), made };
-        assert!(made_by_us(now).still_runs());
-        assert!(!made_by_us(now - 100_000).still_runs(), "another process had this ID then");
-    }
+/// Allows shared memory that this process made.
+fn judge_memory(call: &PendingCall) -> Result<CallEnd, Errno> {
+    let [number, ..] = call.arguments;
+    if shared_memory::is_own(number as i32) { Ok(CallEnd::Continues) } else { Err(Errno::ACCESS) }
 }

@@ -103,7 +103,17 @@ fn connect_unix(
         // The owner of an abstract name is unknown.
         return Err(Errno::PERM);
     }
-    let target = open_socket(thread, Path::new(OsStr::from_bytes(name)))?;
+    let path = Path::new(OsStr::from_bytes(name));
+    let connected = connect_to_file(socket, policy, thread, path);
+    // What is not in a room is missing there.
+    if let Err(Errno::ACCESS | Errno::NOENT) = connected {
+        policy.note_socket(path);
+    }
+    connected
+}
+
+fn connect_to_file(socket: &OwnedFd, policy: &ConnectPolicy, thread: u32, path: &Path) -> Result<(), Errno> {
+    let target = open_socket(thread, path)?;
     let own = format!("/proc/self/fd/{}", target.as_raw_fd());
     let place = fs::read_link(&own).map_err(|_| Errno::ACCESS)?;
     if !policy.is_of_room(thread, &target) {

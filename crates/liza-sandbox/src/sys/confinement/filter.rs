@@ -162,8 +162,8 @@ const AIMED: [(c_long, u32); 7] = [
 /// The number of the process that reaps in a room.
 const FIRST_PROCESS: u32 = 1;
 
-/// Calls on shared memory by its number, which anyone may know.
-const MEMORY: [c_long; 2] = [libc::SYS_shmat, libc::SYS_shmctl];
+/// Calls on shared memory, which anyone may know by its number and which outlives its maker.
+const MEMORY: [c_long; 3] = [libc::SYS_shmget, libc::SYS_shmat, libc::SYS_shmctl];
 
 pub(super) fn aimed_at(call: c_long) -> Option<usize> {
     let argument = AIMED.iter().find(|(aimed, _)| *aimed == call).map(|(_, argument)| *argument)?;
@@ -533,7 +533,6 @@ mod tests {
             assert_eq!(verdict(call, with(0, 5)), NOTIFY);
             assert_eq!(run(&alone, ARCHITECTURE, u32::try_from(call).unwrap(), with(0, 5)), REFUSE);
         }
-        assert_eq!(verdict(libc::SYS_shmget, with(0, 5)), ALLOW);
         for which in [1, 2] {
             assert_eq!(verdict(libc::SYS_setpriority, with(0, which)), REFUSE, "groups and users");
             assert_eq!(verdict(libc::SYS_ioprio_set, with(0, which + 1)), REFUSE, "groups and users");

@@ -1,20 +1,23 @@
 //! A session reaches the services of this machine that it started, and ports that the person listed.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::io::{self, Write as _};
 use std::net::{IpAddr, SocketAddr, SocketAddrV6, UdpSocket};
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::Path;
 
 use liza_host::durable::{Open, open};
 use rustix::io::Errno;
 
 use super::super::system;
 use super::members::is_own;
-use super::{ConnectPolicy, REFUSED_PORT};
+use super::{ConnectPolicy, REFUSED, is_of_desktop};
 
 /// Any port: nothing is sent to it.
 const DISCARD: u16 = 9;
 
-/// The most ports that a log names: a session could try all of them, for ever.
+/// The most places that a log names: a session could try all of them, for ever.
 const NOTED_MAX: usize = 20;
 
 /// True if an address leads to this machine.
@@ -66,7 +69,8 @@ impl ConnectPolicy {
     /// Names a port at which nothing waits in the room of this thread, but a service does outside of it. Looks only if it is not
     /// named yet: the kernel takes milliseconds to list the sockets.
     pub(super) fn note_if_outside(&self, port: u16, thread: u32) {
-        let is_named = |noted: &BTreeSet<u16>| noted.len() >= NOTED_MAX || noted.contains(&port);
+        let name = port.to_string();
+        let is_named = |noted: &BTreeSet<String>| noted.len() >= NOTED_MAX || noted.contains(&name);
         if self.noted.lock().is_ok_and(|noted| is_named(&noted)) {
             return;
         }
@@ -77,12 +81,35 @@ impl ConnectPolicy {
     }
 
     pub(super) fn note_refused(&self, port: u16) {
-        let is_new = self.noted.lock().is_ok_and(|mut noted| noted.len() < NOTED_MAX && noted.insert(port));
-        if !is_new {
+        self.note(&port.to_string(), &format!("port {port} of this machine"), "network_ports");
+    }
+
+    /// Names a socket of a program outside, by the path that the session has tried.
+    pub(super) fn note_socket(&self, path: &Path) {
+        // The stage tries sockets which must be refused.
+        let is_trying = self.probed.lock().is_ok_and(|probed| probed.is_some());
+        let Ok(real) = path.canonicalize().map(|real| real.to_string_lossy().into_owned()) else { return };
+        let is_socket = fs::metadata(&real).is_ok_and(|meta| meta.file_type().is_socket());
+        let is_plain = real.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c));
+        let own = self.allowed.iter().chain(&self.channel);
+        if path.is_absolute()
+            && is_socket
+            && is_plain
+            && !is_trying
+            && !is_of_desktop(Path::new(&real))
+            && own.into_iter().all(|own| !Path::new(&real).starts_with(own))
+        {
+            self.note(&real, &format!("socket {real}"), "sandbox_sockets");
+        }
+    }
+
+    fn note(&self, name: &str, what: &str, setting: &str) {
+        let add = |noted: &mut BTreeSet<String>| noted.len() < NOTED_MAX && noted.insert(name.to_owned());
+        if !self.noted.lock().is_ok_and(|mut noted| add(&mut noted)) {
             return;
         }
         let note = format!(
-            "{REFUSED_PORT}{port} of this machine is a service outside of the session; to open it: liza config network_ports '[{port}]']\n"
+            "{REFUSED}{what} is a service outside of the session; to open it: liza config {setting} '[{name}]']\n"
         );
         let log = self.log.as_ref().and_then(|log| open(Open::Append, log).ok());
         let _ = log.map(|mut log| log.write_all(note.as_bytes()));
@@ -96,6 +123,7 @@ impl ConnectPolicy {
 mod tests {
     use std::fs;
     use std::net::{Ipv6Addr, TcpListener, UdpSocket};
+    use std::os::unix::net::UnixListener;
     use std::process::{Command, Stdio};
 
     use super::*;
@@ -135,6 +163,33 @@ mod tests {
         let text = std::fs::read_to_string(log).unwrap();
         assert_eq!(text.lines().count(), NOTED_MAX, "{text}");
         assert_eq!(text.matches("port 1 of this machine").count(), 1, "{text}");
+    }
+
+    /// Covers: IS-12
+    #[test]
+    fn a_refused_socket_is_named_unless_it_is_the_sessions_or_is_being_tried() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        fs::create_dir(at("liza-channel-1")).unwrap();
+        let _sockets = ["yours", "own", "liza-channel-1/0"].map(|name| UnixListener::bind(at(name)).unwrap());
+        fs::write(at("file"), "").unwrap();
+        let policy = ConnectPolicy {
+            log: Some(at("log")),
+            allowed: vec![at("own")],
+            ..ConnectPolicy::default_for_tests()
+        };
+        *policy.probed.lock().unwrap() = Some("127.0.0.1:1".parse().unwrap());
+        policy.note_socket(&at("yours"));
+        assert!(!at("log").exists());
+        *policy.probed.lock().unwrap() = None;
+        for name in ["yours", "own", "liza-channel-1/0", "file", "missing", "yours"] {
+            policy.note_socket(&at(name));
+        }
+        let path = at("yours").display().to_string();
+        let expected = format!(
+            "{REFUSED}socket {path} is a service outside of the session; to open it: liza config sandbox_sockets '[{path}]']\n"
+        );
+        assert_eq!(fs::read_to_string(at("log")).unwrap(), expected);
     }
 
     /// Covers: RO-04

@@ -7,10 +7,13 @@ use std::fs::{self, OpenOptions};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
+
+use crate::socket_folder::is_of_liza;
 
 use super::peer::SpeakerRule;
 
@@ -90,8 +93,27 @@ pub struct Restrictions {
     pub listener: Result<OwnedFd, String>,
 }
 
-/// The beginning of the line that names a refused port.
-pub const REFUSED_PORT: &str = "[liza: refused: port ";
+/// The beginning of the line that names a refused place.
+pub const REFUSED: &str = "[liza: refused: ";
+
+/// The beginnings of sockets by which a session would act as the person, or for which programs look by themselves.
+const OF_DESKTOP: [&str; 9] = [
+    "/dev/",
+    "/run/avahi-daemon/",
+    "/run/dbus/",
+    "/run/nscd/",
+    "/run/systemd/",
+    "/run/user/",
+    "/tmp/.X11-unix/",
+    "/tmp/ssh-",
+    "/tmp/tmux-",
+];
+
+/// True for a socket of the desktop, of the system or of Liza: no log names it when it is refused.
+pub(crate) fn is_of_desktop(socket: &Path) -> bool {
+    OF_DESKTOP.iter().any(|start| socket.as_os_str().as_bytes().starts_with(start.as_bytes()))
+        || is_of_liza(socket)
+}
 
 /// The address of a probe's server while it is granted.
 pub type ProbedServer = Arc<Mutex<Option<SocketAddr>>>;
@@ -113,8 +135,8 @@ pub struct ConnectPolicy {
     pub log: Option<PathBuf>,
     /// True if the errors of this process name them too.
     pub in_errors: bool,
-    /// Ports that the log does not name, or not again; the first one is the one that the stage tries.
-    pub noted: Arc<Mutex<BTreeSet<u16>>>,
+    /// Ports and sockets that the log does not name, or not again; the first one is the port that the stage tries.
+    pub noted: Arc<Mutex<BTreeSet<String>>>,
     /// The rule for processes that use the channel.
     pub speakers: SpeakerRule,
     pub client: Option<u32>,

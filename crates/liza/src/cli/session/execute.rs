@@ -39,8 +39,7 @@ impl SessionCommands for CommandRunner {
         };
         let exit = self.0(arguments.into_iter().map(OsString::from).collect(), caller);
         let mut written = console.take();
-        let refused = session.refusals.untold();
-        written.extend(refused.into_iter().map(|note| (WrittenTo::Error, format!("{note}\n"))));
+        written.extend(session.untold.take().into_iter().map(|note| (WrittenTo::Error, format!("{note}\n"))));
         Answer { written, exit: exit.code() }
     }
 }

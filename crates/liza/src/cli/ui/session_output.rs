@@ -9,7 +9,7 @@ use liza_agents::providers::stream::EventStream;
 use liza_core::text::count;
 use liza_host::durable::{self, Open};
 use liza_team::observe::activity::describe;
-use liza_team::session::denied::refused_path;
+use liza_team::session::denied::{is_write, refused_path};
 
 use crate::cli::ui::clean::clean;
 
@@ -78,7 +78,8 @@ impl SessionOutput {
             self.stream.push(line, &mut |event| lines.extend(render(event)));
             let text = String::from_utf8_lossy(line);
             self.is_confined |= CONFINED.iter().any(|start| text.starts_with(start));
-            lines.extend(refused_path(&text).filter(|_| self.is_confined).map(hint));
+            let path = refused_path(&text).filter(|_| self.is_confined);
+            lines.extend(path.map(|path| hint(path, is_write(&text, path))));
             lines.extend(refused_service(&text));
         }
         Ok(lines)
@@ -98,13 +99,13 @@ fn refused_service(line: &str) -> Option<RenderedLine> {
     Some(RenderedLine { kind: RenderedKind::Hint, text: format!("  {}", clean(text)) })
 }
 
-fn hint(path: &str) -> RenderedLine {
-    let what = if path.is_empty() {
-        "outside the workspace".to_owned()
-    } else {
-        format!("outside the workspace: {path}")
+fn hint(path: &str, is_write: bool) -> RenderedLine {
+    let (what, settings) = match (path.is_empty(), is_write) {
+        (true, _) => ("outside the workspace".to_owned(), "sandbox_writable or config.sandbox_readable"),
+        (false, true) => (format!("outside the workspace: {path}"), "sandbox_writable"),
+        (false, false) => (format!("outside the workspace: {path}"), "sandbox_readable"),
     };
-    let text = format!("  {}; to open it: config.sandbox_writable or config.sandbox_readable", clean(&what));
+    let text = format!("  {}; to open it: config.{settings}", clean(&what));
     RenderedLine { kind: RenderedKind::Hint, text }
 }
 
