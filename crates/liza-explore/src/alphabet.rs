@@ -1,5 +1,7 @@
 //! What can happen in a world: a finite list of actions, each carried out with the shipped rules.
 
+use std::cell::LazyCell;
+
 use liza_core::model::{
     Actor, AgentId, AgentRecord, AgentStatus, BranchMerge, GateChange, Refusal, ReviewPhase, Revision, Role,
     Sha, Status, TaskId, TestFailure, Timestamp, Validation, ValidationResult,
@@ -95,6 +97,12 @@ pub enum Outcome {
 impl Action {
     /// Everything that could happen; most of it is refused at any moment.
     pub fn all(world: &World) -> Vec<Action> {
+        let asked = LazyCell::new(|| asked_for(world));
+        Self::all_if(world, &|action| action.is_asked(&asked))
+    }
+
+    /// The same, where the caller knows what people are asked for.
+    pub(crate) fn all_if(world: &World, is_asked: &dyn Fn(&Action) -> bool) -> Vec<Action> {
         let size = world.size;
         let mut all = vec![
             Action::HumanResumes,
@@ -104,7 +112,11 @@ impl Action {
             Action::PlannerEndsGoal,
         ];
         if size.expiry {
-            all.extend([Action::Long, Action::Short]);
+            all.push(Action::Long);
+        }
+        // Where the grace is the end, it has no end of its own.
+        if size.expiry && size.grace() > 0 {
+            all.push(Action::Short);
         }
         for agent in size.coder_ids().chain(size.reviewer_ids()) {
             all.extend([Action::Restart(agent), Action::Leave(agent), Action::Renew(agent)]);
@@ -123,8 +135,7 @@ impl Action {
             all.extend(of_people(&task, size.validation));
         }
         if !size.people {
-            let asked = asked_for(world);
-            all.retain(|one| !one.is_humans() || matches!(one, Action::Edit(..)) || one.is_asked(&asked));
+            all.retain(|one| !one.is_humans() || matches!(one, Action::Edit(..)) || is_asked(one));
         }
         all
     }

@@ -1,7 +1,7 @@
-//! The requests to the person, by the shipped view.
+//! The requests to the person, as the shipped view has them.
 
-use liza_status::alarms::{ForeignCommits, Observations};
-use liza_status::view::view;
+use liza_status::alarms::{ForeignCommits, Observations, alarms};
+use liza_status::needs_you::needs_you;
 
 use crate::world::{Tooth, World, sha};
 
@@ -20,6 +20,7 @@ pub(crate) fn asked_for(world: &World) -> Vec<String> {
     let foreign_commits = foreign_commits.filter(|found| found.merges.hold_merges());
     let last_progress = Some(world.now);
     let seen = Observations { last_progress, foreign_commits, ..Observations::default() };
-    let view = view(&world.state, &seen, world.now);
-    view.needs_you.iter().map(|need| need.command.as_str().to_owned()).collect()
+    let alarms = alarms(&world.state, &seen, world.now);
+    let needs = needs_you(&world.state, &seen, &alarms, world.now);
+    needs.iter().map(|need| need.command.as_str().to_owned()).collect()
 }

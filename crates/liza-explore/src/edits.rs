@@ -1,10 +1,13 @@
 //! What a person writes into the file by hand, one field at a time.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use liza_core::model::{AgentId, Role, Seconds, Status, TaskId, Worktree};
 
 use crate::world::{LEASE, World};
+
+/// A lease that no run comes to the end of.
+const ENDLESS: Seconds = Seconds(100 * 365 * 86_400);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Edit {
@@ -46,7 +49,7 @@ impl Edit {
             return;
         }
         let (coder, lease) = (AgentId::new(Role::Coder, 1), world.now + LEASE);
-        let board = &mut Rc::make_mut(&mut world.state).board;
+        let board = &mut Arc::make_mut(&mut world.state).board;
         let Ok(mut record) = board.body(task).map(|body| body.record().clone()) else { return };
         match self {
             Edit::Approved => record.status = Some(Status::Approved),
@@ -60,7 +63,7 @@ impl Edit {
             Edit::Blocked => record.status = Some(Status::Blocked),
             Edit::NoCoder => record.assigned_to = None,
             Edit::OtherCoder => record.assigned_to = Some(AgentId::new(Role::Coder, 9)),
-            Edit::EndlessLease => record.lease_expires = Some(lease + Seconds(864_000)),
+            Edit::EndlessLease => record.lease_expires = Some(lease + ENDLESS),
             Edit::NoCommit => record.review_commit = None,
             Edit::ManyIterations => record.iteration = Some(99),
             Edit::NoReviewer => record.reviewing_by = None,

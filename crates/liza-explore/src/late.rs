@@ -5,7 +5,7 @@
 //! alike.
 
 use std::ops::Range;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use liza_core::model::{Board, Loaded, Seconds, StopFiles, Timestamp};
 use serde::Serialize;
@@ -13,11 +13,10 @@ use serde::de::DeserializeOwned;
 
 use crate::alphabet::{Action, step};
 use crate::asked::asked_for;
-use crate::canonical::{GRACE, canonical};
+use crate::canonical::canonical;
 use crate::pairs::differences;
 use crate::properties::{ask_board, decided};
 use crate::simulate::Dice;
-use crate::text::text;
 use crate::world::{Size, World};
 
 /// The steps of each run.
@@ -58,8 +57,8 @@ fn differing(one: &World, other: &World, with_commands: bool) -> Option<String> 
     if canonical(one) != canonical(other) {
         return Some(format!("{} / {}", canonical(one), canonical(other)));
     }
-    if asked_for(one) != asked_for(other) {
-        return Some(format!("NEEDS YOU: {:?} / {:?}", asked_for(one), asked_for(other)));
+    if decisions(one) != decisions(other) {
+        return Some(format!("NEEDS YOU: {:?} / {:?}", decisions(one), decisions(other)));
     }
     if ask_board(one) != ask_board(other) {
         return Some(format!("{:?} / {:?}", ask_board(one), ask_board(other)));
@@ -72,11 +71,19 @@ fn differing(one: &World, other: &World, with_commands: bool) -> Option<String> 
         .or_else(|| differences(one, other, with_commands))
 }
 
+/// The commands that NEEDS YOU names. To start an agent, which it asks for after the grace, decides nothing on the board: whether
+/// one starts is an action.
+fn decisions(world: &World) -> Vec<String> {
+    let mut asked = asked_for(world);
+    asked.retain(|command| !command.starts_with("liza agent "));
+    asked
+}
+
 /// The same board, on which everything that is over was over that much earlier.
 fn with_late(world: &World, earlier: Seconds) -> World {
     let mut other = world.clone();
-    let board = &mut Rc::make_mut(&mut other.state).board;
-    let is_over = |time: Timestamp| time.unix() - world.now.unix() < -GRACE;
+    let board = &mut Arc::make_mut(&mut other.state).board;
+    let is_over = |time: Timestamp| time.unix() - world.now.unix() < -world.size.grace();
     let past = |time: Timestamp| match is_over(time) {
         true => time - earlier,
         false => time,
@@ -100,7 +107,7 @@ fn shift_board(board: &mut Board, past: &impl Fn(Timestamp) -> Timestamp) {
 
 /// The value with other times: in its text, each word that is a time.
 fn shifted<T: Serialize + DeserializeOwned>(value: &T, past: &impl Fn(Timestamp) -> Timestamp) -> T {
-    let text = text(value);
+    let text = serde_json::to_string(value).unwrap();
     let words = text.split('"').map(|word| match word.parse::<Timestamp>() {
         Ok(time) => past(time).to_string(),
         Err(_) => word.to_owned(),

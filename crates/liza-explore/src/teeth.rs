@@ -1,6 +1,6 @@
 //! Broken machines: each breaks one promise, so that the exploration is known to notice.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use liza_core::model::{AgentId, Approver, Loaded, Role, Status, TaskId, TaskRecord};
 
@@ -83,7 +83,7 @@ pub(crate) fn bite(tooth: Tooth, world: &World, action: &Action) -> Option<World
 }
 
 fn edited(mut world: World, task: &TaskId, change: impl FnOnce(&mut TaskRecord)) -> World {
-    let state = Rc::make_mut(&mut world.state);
+    let state = Arc::make_mut(&mut world.state);
     let mut record = state.board.body(task).unwrap().record().clone();
     change(&mut record);
     state.board.put(task.clone(), record);
@@ -92,7 +92,7 @@ fn edited(mut world: World, task: &TaskId, change: impl FnOnce(&mut TaskRecord))
 
 /// The session that has just ended was never counted.
 fn without_count(mut world: World, task: &TaskId) -> World {
-    if let Loaded::Ready(sprint) = &mut Rc::make_mut(&mut world.state).board.sprint {
+    if let Loaded::Ready(sprint) = &mut Arc::make_mut(&mut world.state).board.sprint {
         sprint.sessions.tasks.shift_remove(task);
     }
     edited(world, task, |record| {
@@ -101,7 +101,7 @@ fn without_count(mut world: World, task: &TaskId) -> World {
 }
 
 fn with_holder(mut world: World, agent: AgentId, task: &TaskId) -> World {
-    if let Loaded::Ready(agents) = &mut Rc::make_mut(&mut world.state).board.agents
+    if let Loaded::Ready(agents) = &mut Arc::make_mut(&mut world.state).board.agents
         && let Some(entry) = agents.get_mut(&agent)
     {
         entry.current_task = Some(task.clone());
