@@ -104,8 +104,17 @@ pub fn canonical(world: &World) -> String {
     renamed(world, Vec::new())
 }
 
+/// The hash of the board with the names that it has.
+pub(crate) fn plain(world: &World) -> u128 {
+    xxh3_128(canonical(world).as_bytes())
+}
+
 /// New names for agents: each with the one that it gets.
 pub(crate) type Names = Vec<(String, String)>;
+
+pub(crate) fn name_in<'t>(names: &'t Names, agent: &'t str) -> &'t str {
+    names.iter().find(|(from, _)| from == agent).map_or(agent, |(_, to)| to)
+}
 
 /// All ways to swap two agents of a role, the first of which swaps none. A person who edits the file names one of them.
 pub(crate) fn renamings(size: Size) -> Vec<Names> {
@@ -119,7 +128,8 @@ pub(crate) fn renamings(size: Size) -> Vec<Names> {
     coders.iter().flat_map(both).collect()
 }
 
-fn renamed(world: &World, names: Names) -> String {
+/// The board in its normal form, with these names.
+pub(crate) fn renamed(world: &World, names: Names) -> String {
     let board = &world.state.board;
     let triggers = planner_triggers(&world.state, world.now);
     let mut form = Form::new(world.now, world.size.grace(), names);

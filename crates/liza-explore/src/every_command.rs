@@ -7,7 +7,7 @@ use liza_core::model::{
 };
 use liza_core::protocol::*;
 
-use crate::canonical::fingerprint;
+use crate::canonical::plain;
 use crate::world::{World, sha};
 
 /// A task in a world, and the agents that the commands are about.
@@ -182,7 +182,7 @@ type Outcome = Result<(u128, bool, Option<&'static str>), &'static str>;
 fn outcome(world: &World, actor: Actor, command: Command) -> Outcome {
     let mut next = world.clone();
     match next.run(actor, command) {
-        Ok(done) => Ok((fingerprint(&next), done.is_empty, done.answer.err().map(|refusal| refusal.code()))),
+        Ok(done) => Ok((plain(&next), done.is_empty, done.answer.err().map(|refusal| refusal.code()))),
         Err(refusal) => Err(refusal.code()),
     }
 }

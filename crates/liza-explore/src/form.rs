@@ -10,6 +10,8 @@ use serde::Serialize;
 use serde::de::value::Error;
 use serde::ser::{self, Serializer};
 
+use crate::canonical::{Names, name_in};
+
 /// In seconds, a year: no run gets so far.
 const FAR: i64 = 365 * 86_400;
 
@@ -21,17 +23,17 @@ pub(crate) struct Form {
     /// What is over by more seconds than this is over.
     grace: i64,
     /// The names of agents, each with the one that it gets.
-    names: Vec<(String, String)>,
+    names: Names,
 }
 
 impl Form {
-    pub(crate) fn new(now: Timestamp, grace: i64, names: Vec<(String, String)>) -> Self {
+    pub(crate) fn new(now: Timestamp, grace: i64, names: Names) -> Self {
         Self { text: String::with_capacity(2_048), commits: Vec::new(), now, grace, names }
     }
 
     /// The name that an agent gets.
     pub(crate) fn name<'t>(&'t self, agent: &'t str) -> &'t str {
-        self.names.iter().find(|(from, _)| from == agent).map_or(agent, |(_, to)| to)
+        name_in(&self.names, agent)
     }
 
     fn rename_agent(&mut self, since: usize) {

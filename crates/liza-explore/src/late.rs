@@ -5,11 +5,8 @@
 //! alike.
 
 use std::ops::Range;
-use std::sync::Arc;
 
-use liza_core::model::{Board, Loaded, Seconds, StopFiles, Timestamp};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use liza_core::model::{Seconds, StopFiles, Timestamp};
 
 use crate::alphabet::{Action, step};
 use crate::asked::asked_for;
@@ -17,6 +14,7 @@ use crate::canonical::canonical;
 use crate::pairs::differences;
 use crate::properties::{ask_board, decided};
 use crate::simulate::Dice;
+use crate::with_words::with_words;
 use crate::world::{Size, World};
 
 /// The steps of each run.
@@ -81,36 +79,9 @@ fn decisions(world: &World) -> Vec<String> {
 
 /// The same board, on which everything that is over was over that much earlier.
 fn with_late(world: &World, earlier: Seconds) -> World {
-    let mut other = world.clone();
-    let board = &mut Arc::make_mut(&mut other.state).board;
     let is_over = |time: Timestamp| time.unix() - world.now.unix() < -world.size.grace();
-    let past = |time: Timestamp| match is_over(time) {
-        true => time - earlier,
-        false => time,
-    };
-    shift_board(board, &past);
-    other
-}
-
-fn shift_board(board: &mut Board, past: &impl Fn(Timestamp) -> Timestamp) {
-    if let Loaded::Ready(agents) = &mut board.agents {
-        agents.values_mut().for_each(|entry| *entry = shifted(entry, past));
-    }
-    if let Loaded::Ready(sprint) = &mut board.sprint {
-        *sprint = shifted(sprint, past);
-    }
-    for id in board.tasks.keys().cloned().collect::<Vec<_>>() {
-        let Ok(record) = board.body(&id).map(|body| shifted(body.record(), past)) else { continue };
-        board.put(id, record);
-    }
-}
-
-/// The value with other times: in its text, each word that is a time.
-fn shifted<T: Serialize + DeserializeOwned>(value: &T, past: &impl Fn(Timestamp) -> Timestamp) -> T {
-    let text = serde_json::to_string(value).unwrap();
-    let words = text.split('"').map(|word| match word.parse::<Timestamp>() {
-        Ok(time) => past(time).to_string(),
-        Err(_) => word.to_owned(),
-    });
-    serde_json::from_str(&words.collect::<Vec<_>>().join("\"")).unwrap()
+    with_words(world, &|word| match word.parse::<Timestamp>() {
+        Ok(time) if is_over(time) => (time - earlier).to_string(),
+        Ok(_) | Err(_) => word.to_owned(),
+    })
 }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use crate::alphabet::{Action, step};
-use crate::canonical::fingerprint;
+use crate::canonical::plain;
 use crate::every_command;
 use crate::world::{Size, World};
 
@@ -22,7 +22,7 @@ pub struct Compared {
 pub fn compare(size: Size, most: usize, every: usize) -> Compared {
     let first = World::new(size);
     let mut known: HashMap<u128, (World, Outcomes)> = HashMap::new();
-    let mut queue = VecDeque::from([(fingerprint(&first), first)]);
+    let mut queue = VecDeque::from([(plain(&first), first)]);
     let mut compared = Compared::default();
     while let Some((key, world)) = queue.pop_front() {
         match known.get(&key) {
@@ -67,7 +67,7 @@ fn outcomes(world: &World) -> (Outcomes, Vec<(u128, World)>) {
     let outcome = |action: Action| {
         let outcome = match step(world, &action) {
             Ok(after) => {
-                let key = fingerprint(&after);
+                let key = plain(&after);
                 next.push((key, after));
                 Ok(key)
             }
