@@ -67,7 +67,7 @@ const SPRINT_NOISE: [&str; 8] = [
     "planner_exits",
 ];
 /// Answers of a history that only figures ask for, and those of which only the answers of `past` are asked.
-const PAST_NOISE: [&str; 22] = [
+const PAST_NOISE: [&str; 23] = [
     "coders",
     "unblocked_by_human",
     "claims",
@@ -75,6 +75,8 @@ const PAST_NOISE: [&str; 22] = [
     "submissions",
     "last_submission",
     "approvals",
+    // The evidence of a merge, which no rule asks for.
+    "approved",
     "rejections",
     "blocks",
     "last_block",

@@ -73,6 +73,9 @@ pub struct Validation {
     pub commands: Vec<CommandRun>,
     /// The digest of the protected files.
     pub protected: String,
+    /// The digest of the settings by which the copy was set up; `None` if nothing was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup: Option<Digest>,
     /// The head of the integration branch whose build they began with; `None` if with nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began_with: Option<Sha>,
@@ -106,8 +109,6 @@ impl CommandRun {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {
-    /// The integration test or another file of the gate.
-    Gate,
     /// The settings of the project.
     Project,
     Task,

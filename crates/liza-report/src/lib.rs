@@ -5,6 +5,7 @@
 
 mod burn_up;
 mod checklist;
+mod judging;
 mod markdown;
 mod markdown_line;
 pub mod retro;

@@ -16,6 +16,7 @@ use liza_store::{LogRecord, Store};
 
 use super::burn_up::BurnUp;
 use super::checklist;
+use super::judging;
 use super::markdown::{Align, Escaper, NOTHING, section, table};
 use super::tasks::{SprintTask, sprint_tasks};
 
@@ -29,16 +30,23 @@ const FINISHED_MAX: usize = 30;
 /// Further entries of a list are counted.
 const LIST_MAX: usize = 20;
 
-/// Replaces the page atomically; returns its path.
-pub fn write(store: &Store, state: &State, now: Timestamp) -> io::Result<PathBuf> {
+/// Replaces the page atomically; returns its path. `is_tested` is true if merges run an integration test, `None` if that is
+/// not known here.
+pub fn write(store: &Store, state: &State, is_tested: Option<bool>, now: Timestamp) -> io::Result<PathBuf> {
     let log = store.log_tail(LOG_TAIL).map_err(io::Error::other)?;
-    let page = render(state, &log, &super::masker(), now);
+    let page = render(state, &log, is_tested, &super::masker(), now);
     let path = store.folder().join(FILE);
     replace_private_file(&path, page.as_bytes())?;
     Ok(path)
 }
 
-pub fn render(state: &State, log: &[LogRecord], masker: &Masker, now: Timestamp) -> String {
+pub fn render(
+    state: &State,
+    log: &[LogRecord],
+    is_tested: Option<bool>,
+    masker: &Masker,
+    now: Timestamp,
+) -> String {
     let Some(sprint) = state.board.sprint.ready() else {
         return "# Sprint summary\n\nThere is no sprint, or it cannot be read. Find out why: `liza validate`\n"
             .to_owned();
@@ -56,6 +64,7 @@ pub fn render(state: &State, log: &[LogRecord], masker: &Masker, now: Timestamp)
     let sections = [
         page.header(),
         section("Figures", page.figures()),
+        section("Judging", judging::lines(state, is_tested, &page.tasks)),
         section("Burn-up", page.burn_up()),
         section("Needs you", page.needs()),
         section("Tasks", page.task_table()),
@@ -85,6 +94,7 @@ pub fn digest(state: &State) -> Vec<String> {
     let mut lines = vec![progress(&tasks)];
     lines.extend(named(Status::Blocked).map(|names| format!("blocked: {names}")));
     lines.extend(named(Status::IntegrationFailed).map(|names| format!("could not be merged: {names}")));
+    lines.extend(judging::validations(&tasks));
     let anomalies =
         state.journal.anomalies.iter().filter(|anomaly| is_unresolved(state, sprint, anomaly)).count();
     let discoveries = open_discoveries(state).count();

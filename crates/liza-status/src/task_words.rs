@@ -35,7 +35,7 @@ pub fn validation_words(validation: &Validation) -> String {
             format!("passed on {commit}, at the second try: {}", validation.flaky.join("; "))
         }
         ValidationResult::Red => format!("{command} {what}, on {commit}"),
-        ValidationResult::Held => format!("{command} {what}, on {commit} and without it"),
+        ValidationResult::Held => format!("{command} {what}, on {commit}; its change is not blamed for it"),
     };
     [&[words.as_str()], lines.as_slice()].concat().join("\n")
 }

@@ -14,6 +14,9 @@ use super::prompt_text::{PromptText, inline, path, word};
 /// The most notes in a prompt; the rest are left to `liza get`.
 const NOTES_MAX: usize = 20;
 
+/// The most commands in a prompt, and the length of each.
+const COMMANDS_SHOWN: (usize, usize) = (30, 200);
+
 pub(super) fn history(record: &TaskRecord) -> &[HistoryEvent] {
     record.history.as_deref().unwrap_or_default()
 }
@@ -54,7 +57,8 @@ pub(super) fn write_definition(page: &mut PromptText, project: &Path, record: &T
     page.line(format!("SPEC: {}", spec(project, record.spec_ref.as_deref())));
 }
 
-/// Names the commands that Liza runs on the work, and their result for a code reviewer.
+/// Names the commands that Liza runs on the work: those of the project, and of the task if there is one. `liza show` has
+/// what is left out.
 pub(super) fn write_validation(page: &mut PromptText, state: &State, record: &TaskRecord, reader: Role) {
     let Some(config) = state.board.config.ready() else { return };
     let lines: Vec<String> = commands(config, record).into_iter().map(|command| command.line).collect();
@@ -63,14 +67,17 @@ pub(super) fn write_validation(page: &mut PromptText, state: &State, record: &Ta
             "VALIDATION: Liza has run these on this commit, in a copy of its own, and all passed. They are not your evidence: \
              judge what they do not show"
         }
-        Role::Coder | Role::Planner => {
+        Role::Coder => {
             "VALIDATION: Liza runs these on your commit before a review; if one fails, the commit comes back to you. Run them yourself: liza check"
         }
+        Role::Planner => {
+            "VALIDATION: Liza runs these on the work of every task. A task's own command (--validate) shows what only this task does"
+        }
     };
-    page.list(heading, &lines);
+    page.short_list(heading, &lines, COMMANDS_SHOWN);
     let flaky = record.validated.as_ref().filter(|_| reader == Role::CodeReviewer);
     let flaky = flaky.map(|validated| validated.flaky.as_slice()).unwrap_or_default();
-    page.list("PASSED ONLY AT THE SECOND TRY", flaky);
+    page.short_list("PASSED ONLY AT THE SECOND TRY", flaky, COMMANDS_SHOWN);
 }
 
 /// The goal's specification, as a word of a command.

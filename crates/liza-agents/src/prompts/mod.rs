@@ -88,9 +88,25 @@ impl Job {
     }
 }
 
+/// The longest prompt of a reviewer without its contract, and the most steps by which its lists are cut until it has that length:
+/// the work makes them long, not the task.
+const REVIEW_MAX: usize = 8 << 10;
+const CUTS_MAX: usize = 5;
+
 /// Returns the whole prompt of a session; refused if the task doesn't exist.
 pub fn prompt(state: &State, brief: &Brief, job: &Job) -> Result<String, Refusal> {
-    let mut page = PromptText::default();
+    let mut text = page(state, brief, job, 0)?;
+    for cut in 1..=CUTS_MAX {
+        if job.role() != Role::CodeReviewer || text.len() <= REVIEW_MAX + brief.contract.text.len() {
+            break;
+        }
+        text = page(state, brief, job, cut)?;
+    }
+    Ok(text)
+}
+
+fn page(state: &State, brief: &Brief, job: &Job, cut: usize) -> Result<String, Refusal> {
+    let mut page = PromptText::with_lists_cut(cut);
     bootstrap::write(&mut page, state, brief, job);
     match job {
         Job::Code { task, worktree, staleness, other_side } => {

@@ -9,7 +9,9 @@ use liza_core::text::{count, one_line};
 
 use super::Brief;
 use super::attempts::write_attempts;
-use super::context::{fact, facts, goal_spec, history, last, spec, write_handoff, write_notes};
+use super::context::{
+    fact, facts, goal_spec, history, last, spec, write_handoff, write_notes, write_validation,
+};
 use super::planner_steps::{WakeReasons, steps};
 use super::prompt_text::{PromptText, inline, path, word};
 
@@ -85,6 +87,7 @@ fn write_goal(page: &mut PromptText, state: &State, brief: &Brief) {
         page.line(format!("INTEGRATION COPY: {}", path(copy)));
         page.line("(a scratch checkout of the integration branch's head: run and change what you like in it; it is deleted)");
     }
+    write_validation(page, state, &TaskRecord::default(), Role::Planner);
     if let Some(alignment) = state.journal.alignment_history.last() {
         page.field(&format!("LAST ALIGNMENT ({})", alignment.timestamp), &alignment.summary);
     }

@@ -4,19 +4,27 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use liza_core::text::shell_word;
+use liza_core::text::{one_line, shell_word};
 
 /// The start of each line of foreign text.
 // Not a bar: the tables of a contract begin with one.
 const QUOTE: &str = "> ";
 
 #[derive(Debug, Default)]
-pub(super) struct PromptText(String);
+pub(super) struct PromptText {
+    text: String,
+    /// The number of steps by which short lists are cut: 0 shows the most.
+    cut: usize,
+}
 
 impl PromptText {
+    pub(super) fn with_lists_cut(cut: usize) -> Self {
+        Self { cut, ..Self::default() }
+    }
+
     /// Begins a section. No other line of a prompt begins with `===`.
     pub(super) fn section(&mut self, title: &str) {
-        if !self.0.is_empty() {
+        if !self.text.is_empty() {
             self.gap();
         }
         self.line(format!("=== {title} ==="));
@@ -24,14 +32,14 @@ impl PromptText {
 
     /// Adds one line of our own text.
     pub(super) fn line(&mut self, text: impl AsRef<str>) {
-        self.0.push_str(text.as_ref());
-        self.0.push('\n');
+        self.text.push_str(text.as_ref());
+        self.text.push('\n');
     }
 
     /// Adds an empty line, never two.
     pub(super) fn gap(&mut self) {
-        if !self.0.ends_with("\n\n") {
-            self.0.push('\n');
+        if !self.text.ends_with("\n\n") {
+            self.text.push('\n');
         }
     }
 
@@ -67,6 +75,21 @@ impl PromptText {
         }
     }
 
+    /// Adds the first texts of a foreign list, each on one line and cut; of the others only their number.
+    pub(super) fn short_list<T: AsRef<str>>(
+        &mut self,
+        heading: &str,
+        items: &[T],
+        (most, length): (usize, usize),
+    ) {
+        let (most, length) = ((most / (self.cut + 1)).max(1), length / (self.cut + 1));
+        let shown = items.iter().take(most).map(|item| one_line(item.as_ref(), length));
+        self.list(heading, &shown.collect::<Vec<_>>());
+        if items.len() > most {
+            self.line(format!("and {} more", items.len() - most));
+        }
+    }
+
     /// Adds foreign text, every line marked.
     pub(super) fn quote(&mut self, text: &str) {
         for line in clean_lines(text) {
@@ -78,7 +101,7 @@ impl PromptText {
     // Not indented: the end marker of a here-document must be at the start of its line.
     pub(super) fn steps(&mut self, steps: &[String]) {
         for (n, step) in steps.iter().enumerate() {
-            let _ = writeln!(self.0, "{}. {step}", n + 1);
+            let _ = writeln!(self.text, "{}. {step}", n + 1);
         }
     }
 
@@ -91,7 +114,7 @@ impl PromptText {
     }
 
     pub(super) fn finish(self) -> String {
-        self.0
+        self.text
     }
 }
 

@@ -3,9 +3,9 @@
 //! Rules ask nothing else of the history: two boards that are equal apart from their histories, and whose pasts are
 //! equal, have equal outcomes for every command. The exploration of the protocol rests on that, and a test tries it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use liza_ids::{AgentId, Role, Timestamp};
+use liza_ids::{AgentId, Role, Sha, Timestamp};
 use serde::Serialize;
 
 use crate::model::event::{EventName, HistoryEvent};
@@ -45,6 +45,8 @@ pub struct Past<'a> {
     pub last_verdict_by: Option<Option<&'a str>>,
     /// The last approval that is enough, unless a rejection came after it.
     pub approval: Option<Judgement<'a>>,
+    /// All approvals since the last rejection, also those that are not enough.
+    pub approved: Vec<Judgement<'a>>,
     /// The last rejection that is not the system's.
     pub rejection: Option<Judgement<'a>>,
     pub failed_merges: usize,
@@ -118,6 +120,12 @@ impl<'a> Past<'a> {
         self.creator == Some("human")
     }
 
+    /// Those who have approved a commit, and whose approval no rejection has taken back.
+    pub fn approvers(&self, commit: &Sha) -> BTreeSet<&'a str> {
+        let of_commit = |approval: &&Judgement<'a>| approval.commit.as_deref() == Some(commit.as_str());
+        self.approved.iter().filter(of_commit).filter_map(|approval| approval.by).collect()
+    }
+
     fn see_agent(&mut self, event: &'a HistoryEvent, name: Option<EventName>) {
         let Some(agent) = event.agent.as_deref() else { return };
         self.by_planner |= agent.parse::<AgentId>().is_ok_and(|agent| agent.role() == Role::Planner);
@@ -180,9 +188,11 @@ impl<'a> Past<'a> {
         if name == EventName::Approved {
             self.approvals += 1;
             self.approval = judgement().filter(|_| !event.more.contains_key(FIRST_OF));
+            self.approved.extend(judgement());
             return;
         }
         self.approval = None;
+        self.approved.clear();
         if by != Some("system") {
             self.rejections += 1;
             self.rejection = judgement();

@@ -214,7 +214,7 @@ fn describe(validation: &Validation) -> String {
         }
         ValidationResult::Red => format!("{} at {commit}", failed()),
         ValidationResult::Held => {
-            format!("commit {commit} waits: {}, and no change of this task is to blame", failed())
+            format!("commit {commit} waits: {}, and its change is not blamed for it", failed())
         }
     }
 }

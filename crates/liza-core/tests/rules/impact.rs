@@ -88,6 +88,26 @@ fn two_code_reviewers_approve_the_same_commit() {
     assert_eq!(world.record("t").approvals.as_ref().unwrap().len(), 2);
 }
 
+/// The statement of a merge names the approvals of all of them.
+///
+/// Covers: JU-05, PV-01
+#[test]
+fn the_past_has_everybody_who_approved_a_commit_until_it_is_rejected() {
+    let mut world = submitted();
+    let approvers = |world: &World, commit: char| -> Vec<String> {
+        world.record("t").past().approvers(&sha(commit)).into_iter().map(str::to_owned).collect()
+    };
+    world.approve("t");
+    assert_eq!(approvers(&world, 'a'), ["code-reviewer-1"]);
+    let mut rejected = submitted();
+    rejected.approve("t");
+    rejected.verdict("t", reviewer(2), Verdict::Rejected(FEEDBACK.into()));
+    assert!(approvers(&rejected, 'a').is_empty(), "a rejection takes the approval back");
+    world.verdict("t", reviewer(2), approved());
+    assert_eq!(approvers(&world, 'a'), ["code-reviewer-1", "code-reviewer-2"]);
+    assert!(approvers(&world, 'b').is_empty());
+}
+
 /// Covers: JU-09
 #[test]
 fn one_code_reviewer_counts_once_and_is_not_offered_it_again() {

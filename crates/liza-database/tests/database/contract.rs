@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use liza_core::model::{
-    Actor, FactKind, Generation, Impact, Refusal, Section, Sha, Status, Value, WorkFacts,
+    Actor, FactKind, Generation, Impact, Refusal, ReviewPhase, Section, Sha, Status, TestFailure, Validation,
+    ValidationResult, Value, WorkFacts,
 };
 use liza_core::protocol::{
-    Archive, ClaimReview, Command, Deregister, EditTask, Heartbeat, Request, SetStatus, SubmitForReview,
-    SubmitVerdict, TaskEdit, Verdict, WorktreeFacts,
+    Archive, ClaimReview, Command, Deregister, EditTask, Heartbeat, RecordValidation, Request, SetStatus,
+    SubmitForReview, SubmitVerdict, TaskEdit, Verdict, WorktreeFacts,
 };
 use liza_store::{Store, StoreError, ValueSyntax, read_state};
 use liza_testkit::evidence::{KILLED_AT_RANDOM, tried};
@@ -64,6 +65,8 @@ on_both_stores! {
     a_watch_reports_a_write_of_another_process;
     /// Covers: JU-07, JU-09
     facts_impact_and_approvals_are_kept;
+    /// Covers: JU-03
+    the_phase_of_a_review_and_the_result_of_its_validation_are_kept;
     /// Covers: MM-02
     the_log_is_read_from_its_end;
     /// Covers: MM-02, MM-06
@@ -142,15 +145,67 @@ fn facts_impact_and_approvals_are_kept(kind: Kind) {
     assert_eq!(state.board.summary(&one).unwrap().approved_so_far, [reviewer]);
 }
 
+fn the_phase_of_a_review_and_the_result_of_its_validation_are_kept(kind: Kind) {
+    let (board, one) = (TestBoard::new(kind, "validated").with_tasks(&["one"]), task("one"));
+    let (store, reviewer) = (board.store(), agent("code-reviewer-1"));
+    let (coder, judge) = (register(&store, "coder-1"), register(&store, "code-reviewer-1"));
+    let edit = TaskEdit { validate: Some(vec!["make".to_owned()]), ..TaskEdit::default() };
+    human(&store, Command::from(EditTask { task: one.clone(), edit })).unwrap();
+    claim(&store, &one, "coder-1", coder).unwrap();
+    let commit: Sha = "b".repeat(40).parse().unwrap();
+    let facts = Some(WorktreeFacts::clean(commit.clone()));
+    let command = SubmitForReview { task: one.clone(), commit: commit.clone(), facts, authors: Vec::new() };
+    submit(&store, Actor::Agent(agent("coder-1"), coder), Command::from(command)).unwrap();
+    let supervisor = Actor::Supervisor(reviewer, judge);
+    let gate = Some("gate".to_owned());
+    let command = ClaimReview { task: one.clone(), reviewer, setup_failure: None, integration: None, gate };
+    submit(&store, supervisor, Command::from(command)).unwrap();
+    let record = || {
+        let state = board.store().snapshot().unwrap();
+        assert_eq!(read_state_of(&board), state, "the text says the same");
+        state.board.body(&one).unwrap().record().clone()
+    };
+    assert_eq!(record().review_phase, Some(ReviewPhase::Validation));
+    assert_eq!(record().validated, None);
+    let failure = TestFailure {
+        what: "failed with exit status 7".to_owned(),
+        output: ".liza/integration-tests/one-validation-1.log".to_owned(),
+        last_lines: vec!["\"it: fails\" # here".to_owned(), "- no list".to_owned()],
+    };
+    let validation = Validation {
+        commit: commit.clone(),
+        result: ValidationResult::Held,
+        commands: vec!["make".to_owned()],
+        gate: "gate".to_owned(),
+        tree: Some(commit),
+        time: board.now(),
+        command: Some("make".to_owned()),
+        failure: Some(failure),
+        flaky: vec!["make: \"flaky\"".to_owned()],
+        head: None,
+        settings: vec!["word".to_owned()],
+        receipt: Some("9f".repeat(32)),
+    };
+    let command = RecordValidation { task: one.clone(), reviewer, validation: validation.clone() };
+    submit(&store, supervisor, Command::from(command)).unwrap();
+    assert_eq!((record().validated, record().review_phase), (Some(validation), None));
+    assert_eq!(board.store().validate(board.now()).unwrap(), []);
+}
+
+/// The state in the text of the blackboard.
+fn read_state_of(board: &TestBoard) -> liza_core::State {
+    let copy = board.root.join("copy.yaml");
+    std::fs::write(&copy, board.store().text().unwrap()).unwrap();
+    read_state(&copy).unwrap()
+}
+
 fn the_text_reads_as_the_state(kind: Kind) {
     let board = TestBoard::new(kind, "text").with_tasks(&["a", "b"]);
     register(&board.store(), "coder-1");
     human(&board.store(), note("text: # with \"all\"\nof it")).unwrap();
-    let copy = board.root.join("copy.yaml");
-    std::fs::write(&copy, board.store().text().unwrap()).unwrap();
-    assert_eq!(read_state(&copy).unwrap(), board.store().snapshot().unwrap());
+    assert_eq!(read_state_of(&board), board.store().snapshot().unwrap());
     let (state, misspelled) = board.store().writable_snapshot().unwrap();
-    assert_eq!(state, read_state(&copy).unwrap());
+    assert_eq!(state, read_state_of(&board));
     assert_eq!(misspelled, []);
 }
 

@@ -17,7 +17,8 @@ fn validation(command: &str) -> Validation {
     let run = CommandRun::new(command, Origin::Task, Some(0), 3, Digest::of(b"ok\n"));
     let (protected, level) = ("9f".to_owned(), Level::Restricted);
     let (commit, tree, commands, began_with) = (sha('c'), sha('d'), vec![run], None);
-    Validation { commit, tree, commands, protected, began_with, level, made_by: maker() }
+    let setup = Some(Digest::of(b"npm ci"));
+    Validation { commit, tree, commands, protected, setup, began_with, level, made_by: maker() }
 }
 
 fn all() -> Vec<Statement> {

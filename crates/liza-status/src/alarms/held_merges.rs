@@ -66,11 +66,11 @@ pub(crate) fn accept_gate(id: &TaskId, record: &TaskRecord) -> CommandLine {
     CommandLine::liza(["accept-gate", id.as_str()].into_iter().chain(old.map(|_| "--old-fails")))
 }
 
-/// A command that validates a task fails without its change too, or is not installed: its review waits.
+/// A command that validates a task fails, and its change is not blamed for it: its review waits.
 pub(super) fn validation_held(state: &State, id: &TaskId) -> Option<Alarm> {
     let (validation, failure) = held_validation(&state.board, id)?;
     let text = format!(
-        "the review of {id} waits: `{}` {}, and its change is not to blame. Correct the command (liza config \
+        "the review of {id} waits: `{}` {}; its change is not blamed for it. Correct the command (liza config \
          validation) or the branch (liza sync); or correct what it needs and try again. Output: {}{}",
         one_line(validation.command.as_deref().unwrap_or_default(), QUOTED),
         failure.what,

@@ -277,7 +277,7 @@ impl TaskSituation<'_> {
                 _ if held_validation(self.at.board(), id).is_some() => {
                     let (next, command) = (Next::you(What::FixValidation), command("retry-validation"));
                     Outlook::new(TaskPhase::Reviewing, next, command)
-                        .reason("its validation fails without its change too")
+                        .reason("its validation fails, and its change is not blamed for it")
                 }
                 review => {
                     let command = Some(liza!("claim-review", id, self.free(Role::CodeReviewer)));

@@ -182,7 +182,8 @@ impl<'p> Engine<'p> {
     /// Ignores errors: the checkpoint counts without a summary, and `liza checkpoint` reports the reason.
     fn write_summary(&self) {
         if let Ok(state) = self.project.state() {
-            let _ = summary::write(self.project.store(), &state, self.now());
+            let is_tested = self.project.is_tested(&state);
+            let _ = summary::write(self.project.store(), &state, is_tested, self.now());
         }
     }
 

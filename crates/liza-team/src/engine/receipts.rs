@@ -1,7 +1,7 @@
 //! Statements about what this process judged, and the check of one that is found on the branch. Only Liza makes
 //! them: no session can write the reference that keeps them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::OnceLock;
 
@@ -80,21 +80,23 @@ impl Engine<'_> {
         &self,
         task: &TaskId,
         commit: &Sha,
-        approved_by: &[String],
+        approved_by: &BTreeSet<&str>,
         validated: Option<&str>,
     ) -> Result<Vec<Digest>, EngineError> {
         let repo = self.repo()?;
         let receipts = repo.read_receipts(&repo.receipts_about(commit)?)?;
+        // Those of another project can have come here with its history.
+        let projects = if receipts.is_empty() { Vec::new() } else { repo.project_names()? };
         let (mut approvals, mut validations) = (BTreeMap::new(), Vec::new());
         for (digest, text) in receipts {
             let Ok(statement) = Statement::decode(&text) else { continue };
-            if statement.task.as_ref() != Some(task) {
+            if statement.task.as_ref() != Some(task) || !projects.contains(&statement.project) {
                 continue;
             }
             match statement.predicate {
                 Predicate::Review(review) if review.commit == *commit => {
                     let agent = review.agent.to_string();
-                    if review.verdict == ReviewVerdict::Approved && approved_by.contains(&agent) {
+                    if review.verdict == ReviewVerdict::Approved && approved_by.contains(agent.as_str()) {
                         approvals.insert(agent, digest);
                     }
                 }

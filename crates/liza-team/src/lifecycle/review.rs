@@ -23,7 +23,7 @@ use super::found_merge::refuse_found_merge;
 use super::review_setup::{fault_of_task, set_up_review};
 use super::review_statement::state_approval;
 use super::take_work::{generation_of, take_work};
-use super::validation::{check_receipt, gate_of, validate};
+use super::validation::{check_receipt, trusted_gate, validate};
 use super::work_facts::facts_of;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -154,7 +154,7 @@ pub fn claim_review(
         bring_submission(engine, &exchange, task)?;
     }
     let integration = integration_head(engine.project(), &engine.read(&[])?)?;
-    let gate = gate_of(engine, task)?;
+    let gate = trusted_gate(engine, task)?;
     let claim = ClaimReview { task: task.clone(), reviewer, setup_failure: None, integration, gate };
     let claimed = engine.execute(claim.clone())?;
     let (commit, validates) = (claimed.reply.commit.clone(), claimed.reply.validates);

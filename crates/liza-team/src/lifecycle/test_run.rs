@@ -18,6 +18,7 @@ use liza_sandbox::sys::remove_tree::{fresh_folder, remove_tree};
 use crate::engine::EngineError;
 use crate::project::Project;
 use crate::session::checkout_setup::{CheckoutUse, SetupError, prepare, set_up_in};
+use crate::session::denied::misses_network;
 use crate::session::plan::{SessionNeeds, minimum, session_plan};
 use crate::session::refused_places;
 
@@ -27,6 +28,9 @@ pub const TEST_LOGS: &str = "integration-tests";
 
 /// The number of last lines of the output that are kept, and their longest length.
 const LAST_LINES: (usize, usize) = (8, 200);
+
+/// The reason behind a failure that names a host.
+const NO_NETWORK: &str = ": it needs the network, which what judges work does not have (roles.code-reviewer.network is model-only)";
 
 /// The status by which a shell says that it finds no such command.
 const NOT_FOUND: i32 = 127;
@@ -132,8 +136,8 @@ pub(super) struct CommandEnd {
 pub(super) struct FailedCommand {
     pub command: ValidationCommand,
     pub failure: TestFailure,
-    /// True if its program is not installed here: nobody's work is to blame.
-    pub is_missing: bool,
+    /// True if its program is not installed here, or if it needs a network that it does not have: nobody's work is to blame.
+    pub blames_machine: bool,
 }
 
 impl<'p> TestRun<'p> {
@@ -258,7 +262,7 @@ impl<'p> TestRun<'p> {
             let (mut run, mut failed) = self.command(&first, gate, name, command)?;
             let head = first.head().cloned();
             copy = Some(first);
-            if failed.as_ref().is_some_and(|failed| !failed.is_missing) && !self.is_cancelled() {
+            if failed.as_ref().is_some_and(|failed| !failed.blames_machine) && !self.is_cancelled() {
                 drop(copy.take());
                 let second = self.copy(commit, Start::OwnPlace)?;
                 (run, failed) = self.command(&second, gate, name, command)?;
@@ -310,10 +314,13 @@ impl<'p> TestRun<'p> {
             Some(program) => Some(format!("cannot run: {program} is not installed on this machine")),
             None => what,
         };
-        let failed = what.map(|what| FailedCommand {
-            command: command.clone(),
-            failure: self.failed(&what, &output),
-            is_missing: missing.is_some(),
+        let failed = what.map(|what| {
+            let mut failure = self.failed(&what, &output);
+            let lacks_network =
+                self.has_no_network() && failure.last_lines.iter().any(|line| misses_network(line));
+            failure.what.push_str(if lacks_network { NO_NETWORK } else { "" });
+            let blames_machine = missing.is_some() || lacks_network;
+            FailedCommand { command: command.clone(), failure, blames_machine }
         });
         Ok((end, failed))
     }
@@ -327,6 +334,11 @@ impl<'p> TestRun<'p> {
         refused_places::record(self.project, None, task, output);
         let shown = output.strip_prefix(self.project.root()).unwrap_or(output).to_string_lossy().into_owned();
         TestFailure { what: what.to_owned(), output: shown, last_lines: last_lines(output) }
+    }
+
+    fn has_no_network(&self) -> bool {
+        let is_closed = matches!(role_network(self.config, Role::CodeReviewer), Ok(Network::ModelOnly));
+        self.reads.is_some() || is_closed && self.config.sandbox != Sandbox::Off
     }
 
     fn new_log(&self, name: &str) -> PathBuf {
@@ -352,8 +364,7 @@ impl<'p> TestRun<'p> {
         let caches =
             room.map_or_else(|| self.used_by.caches(project.folder()), |room| room.shown_caches().to_owned());
         let (own, closed) = ([caches.clone()], TcpGrants::default());
-        let is_closed = self.reads.is_some()
-            || matches!(role_network(config, Role::CodeReviewer), Ok(Network::ModelOnly));
+        let is_closed = self.has_no_network();
         let files: Vec<PathBuf> = self.reads.iter().map(|folder| folder.to_path_buf()).collect();
         let plan = |checkout: &Path, scratch: &Path| {
             let needs = SessionNeeds {
@@ -398,7 +409,8 @@ fn last_lines(file: &Path) -> Vec<String> {
     let text = durable::read_file(file)
         .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
         .unwrap_or_default();
-    let lines: Vec<String> =
-        text.lines().map(|line| one_line(line, length)).filter(|line| !line.is_empty()).collect();
-    lines.into_iter().rev().take(number).rev().collect()
+    let lines = text.lines().rev().map(|line| one_line(line, length)).filter(|line| !line.is_empty());
+    let mut last: Vec<String> = lines.take(number).collect();
+    last.reverse();
+    last
 }

@@ -12,7 +12,7 @@ use liza_core::model::{
 };
 use liza_core::protocol::{BeginReview, RecordValidation, ReleaseReview, ReviewClaimed};
 use liza_core::rules::judging_settings::judging_settings;
-use liza_core::rules::validation::commands;
+use liza_core::rules::validation::{commands, is_validated};
 use liza_git::{HeadBuild, Protected};
 use liza_host::durable;
 use liza_ids::Digest;
@@ -21,6 +21,7 @@ use liza_sandbox::confine::Level;
 
 use crate::engine::{Engine, EngineError, Exchange, Executed};
 use crate::project::{Project, now};
+use crate::session::checkout_setup::set_up_settings;
 use crate::session::plan::known_level;
 
 use super::fetch_commits::integration_head;
@@ -29,6 +30,9 @@ use super::test_run::{CommandEnd, CommandsEnd, FailedCommand, Start, TestRun};
 
 /// The pause between two looks at the claim, while the commands run.
 const LOOK: Duration = Duration::from_secs(1);
+
+/// The digits of a receipt's name that people are shown.
+const RECEIPT_SHOWN: usize = 12;
 
 /// The digest of the protected files of the integration branch, if commands validate this task.
 pub(super) fn gate_of(engine: &Engine<'_>, task: &TaskId) -> Result<Option<String>, EngineError> {
@@ -40,6 +44,21 @@ pub(super) fn gate_of(engine: &Engine<'_>, task: &TaskId) -> Result<Option<Strin
     let Some(head) = integration_head(engine.project(), &board)? else { return Ok(None) };
     let (repo, patterns) = (engine.repo()?, board.config()?.gate_patterns());
     Ok(Some(repo.digest(&repo.protected(&head, &patterns)?)?))
+}
+
+/// The same, or the name of no gate if the result on the blackboard has no valid statement: then the commands run again.
+pub(super) fn trusted_gate(engine: &Engine<'_>, task: &TaskId) -> Result<Option<String>, EngineError> {
+    let Some(gate) = gate_of(engine, task)? else { return Ok(None) };
+    let board = engine.read(&[task])?;
+    let (config, record) = (board.config()?, board.body(task)?.record());
+    let counts = |commit: &Sha| is_validated(config, record, commit, Some(&gate));
+    if !record.review_commit.as_ref().is_some_and(counts) {
+        return Ok(Some(gate));
+    }
+    match check_receipt(engine, task) {
+        Err(error) if matches!(error.refusal(), Some(Refusal::NoReceipt { .. })) => Ok(Some(String::new())),
+        checked => checked.map(|()| Some(gate)),
+    }
 }
 
 /// Validates a review that is claimed for it. If the commands pass, the session may begin; otherwise the review
@@ -179,8 +198,12 @@ impl<'e, 'p> Run<'e, 'p> {
             settings: Vec::new(),
             receipt,
         };
-        if let Some(FailedCommand { command, failure, is_missing }) = end.failed {
-            let blames_no_one = is_missing || self.fails_without_it(&command)?.is_some();
+        if let Some(FailedCommand { command, mut failure, blames_machine }) = end.failed {
+            let mut blames_no_one = blames_machine || self.fails_without_it(&command)?.is_some();
+            if let Some(passed) = if blames_no_one { None } else { self.passed_before(&validation)? } {
+                blames_no_one = true;
+                failure.what.push_str(&format!(", and passed on the same commit before (receipt {passed})"));
+            }
             validation.result = ValidationResult::Red;
             if blames_no_one {
                 (validation.result, validation.head) = (ValidationResult::Held, self.recorded_head.clone());
@@ -224,11 +247,28 @@ impl<'e, 'p> Run<'e, 'p> {
             tree: tree.clone(),
             commands: end.runs.iter().map(run).collect(),
             protected: gate.to_owned(),
+            setup: set_up_settings(&self.config).map(|settings| Digest::of(settings.as_bytes())),
             began_with: end.began_with.clone(),
             level: level(self.engine.project(), &self.config),
             made_by: self.engine.maker()?,
         };
         self.engine.state(Some(self.task), Purpose::Review, Predicate::Validation(statement))
+    }
+
+    /// The name of a statement that the same commands passed on this commit: made by a run whose claim was lost, on this
+    /// machine or another one.
+    fn passed_before(&self, validation: &Validation) -> Result<Option<String>, EngineError> {
+        if let Some(exchange) = Exchange::of(self.engine.project())? {
+            // If the remote does not answer, what is here decides.
+            let _ = exchange.bring_receipts();
+        }
+        let about = self.engine.repo()?.receipts_about(self.commit)?;
+        for receipt in &about {
+            if passed(self.engine, self.task, validation, receipt)?.is_some() {
+                return Ok(Some(receipt.as_str().chars().take(RECEIPT_SHOWN).collect()));
+            }
+        }
+        Ok(None)
     }
 
     /// The failure of one of the project's commands on the integration branch itself.
@@ -294,23 +334,33 @@ pub(super) fn stated(
 ) -> Result<Option<liza_receipts::Validation>, EngineError> {
     let receipt: Option<Digest> = validated.receipt.as_ref().and_then(|receipt| receipt.parse().ok());
     let (Some(receipt), repo) = (receipt, engine.repo()?) else { return Ok(None) };
-    let mut texts = repo.read_receipts(std::slice::from_ref(&receipt))?;
-    if texts.is_empty()
+    if repo.read_receipts(std::slice::from_ref(&receipt))?.is_empty()
         && let Some(exchange) = Exchange::of(engine.project())?
     {
         exchange.bring_receipts()?;
-        texts = repo.read_receipts(std::slice::from_ref(&receipt))?;
     }
-    let Some(Ok(statement)) = texts.get(&receipt).map(|text| Statement::decode(text)) else {
+    let stated = passed(engine, task, validated, &receipt)?;
+    Ok(stated.filter(|stated| stated.commit == *commit && Some(&stated.tree) == validated.tree.as_ref()))
+}
+
+/// The statement of this name, if it says that the commands of a validation have passed on its commit, under its protected files.
+fn passed(
+    engine: &Engine<'_>,
+    task: &TaskId,
+    validation: &Validation,
+    receipt: &Digest,
+) -> Result<Option<liza_receipts::Validation>, EngineError> {
+    let repo = engine.repo()?;
+    let texts = repo.read_receipts(std::slice::from_ref(receipt))?;
+    let Some(Ok(statement)) = texts.get(receipt).map(|text| Statement::decode(text)) else {
         return Ok(None);
     };
     let Predicate::Validation(stated) = statement.predicate else { return Ok(None) };
-    let lines = validated.commands.iter().map(|line| Digest::of(line.as_bytes()));
+    let lines = validation.commands.iter().map(|line| Digest::of(line.as_bytes()));
     let is_same = statement.task.as_ref() == Some(task)
         && repo.project_names()?.contains(&statement.project)
-        && stated.commit == *commit
-        && Some(&stated.tree) == validated.tree.as_ref()
-        && stated.protected == validated.gate
+        && stated.commit == validation.commit
+        && stated.protected == validation.gate
         && stated.commands.iter().all(|run| run.exit == Some(0))
         && lines.eq(stated.commands.iter().map(|run| run.digest.clone()));
     Ok(is_same.then_some(stated))

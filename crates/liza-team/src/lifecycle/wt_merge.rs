@@ -6,10 +6,7 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use liza_core::model::{
-    Board, EventName, GateChange, HistoryEvent, Refusal, Sha, Status, StopFiles, TaskId, TaskStatus,
-    TestFailure,
-};
+use liza_core::model::{Board, GateChange, Refusal, Sha, Status, StopFiles, TaskId, TaskStatus, TestFailure};
 use liza_core::protocol::{
     AdoptIntegration, BeginMerge, HoldCause, HoldMerge, MergeFailure, MergeRecorded, Mergeable, RecordMerge,
     RecordMergeFailure,
@@ -269,11 +266,7 @@ impl<'e, 'p> MergeJob<'e, 'p> {
     fn evidence(&self) -> Result<Vec<Digest>, NotOnBranch> {
         let board = self.engine.read(&[self.task])?;
         let record = board.body(self.task).map_err(EngineError::from)?.record();
-        let is_approval = |event: &&HistoryEvent| {
-            event.is(EventName::Approved) && event.text("commit").is_some_and(|at| at == self.commit.as_str())
-        };
-        let agents: Vec<String> =
-            record.events().filter(is_approval).filter_map(|event| event.agent.clone()).collect();
+        let agents = record.past().approvers(&self.commit);
         let validated = record.validated.as_ref().and_then(|validated| validated.receipt.as_deref());
         Ok(self.engine.evidence(self.task, &self.commit, &agents, validated)?)
     }

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use liza_core::model::{Actor, Config, Generation, Sandbox, Sha, State, StopFile, StopFiles, Timestamp};
-use liza_git::{Git, GitError, Repo};
+use liza_git::{Branch, Git, GitError, Repo};
 use liza_host::durable;
 use liza_host::local_time::{local_clock, wall_clock};
 use liza_host::worktrees::{WORKTREES, project_around};
@@ -89,6 +89,12 @@ impl Project {
 
     pub fn forbids_merges(&self) -> bool {
         self.folder().join(NO_MERGES).exists()
+    }
+
+    /// True if merges run an integration test; `None` if that cannot be found out.
+    pub fn is_tested(&self, state: &State) -> Option<bool> {
+        let integration = &state.board.config.ready()?.integration_branch;
+        self.repo().ok()?.has_test(&Branch::for_integration(integration).ok()?).ok()
     }
 
     pub fn repo(&self) -> Result<&Repo, GitError> {

@@ -141,6 +141,12 @@ pub(crate) fn prepare(
     config.setup.as_ref().map_or(Ok(()), |_| run(project, config, checkout, used_by))
 }
 
+/// The settings by which a checkout is set up, as one text; `None` if nothing is done.
+pub(crate) fn set_up_settings(config: &Config) -> Option<String> {
+    let is_any = config.setup.is_some() || !config.copy.is_empty();
+    is_any.then(|| serde_json::json!({"setup": config.setup, "copy": config.copy}).to_string())
+}
+
 /// Sets up a task's worktree unless that was done before, with the same settings.
 pub(crate) fn set_up_worktree(
     project: &Project,
@@ -150,7 +156,7 @@ pub(crate) fn set_up_worktree(
 ) -> Result<(), SetupError> {
     let name = worktree.file_name().unwrap_or_default();
     let mark = project.folder().join(FOLDER).join("done").join(name);
-    let settings = serde_json::json!({"setup": config.setup, "copy": config.copy}).to_string();
+    let settings = set_up_settings(config).unwrap_or_default();
     let has_copies = || config.copy.iter().all(|entry| fs::symlink_metadata(worktree.join(entry)).is_ok());
     if !is_new && durable::read_text(&mark).is_ok_and(|done| done == settings) && has_copies() {
         return Ok(());

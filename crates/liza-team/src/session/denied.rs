@@ -17,6 +17,26 @@ const MISSING: &str = "No such file or directory";
 /// The prompt itself explains the words, and some programs repeat their prompt.
 const EXPLAINED: [&str; 2] = ["\" elsewhere", "\\\" elsewhere"];
 
+/// What tools say when they find no other machine. A refused connection is not among them: a service that the work should have
+/// started refuses it too.
+const NO_NETWORK: [&str; 10] = [
+    "Could not resolve host",
+    "Could not resolve proxy",
+    "Temporary failure in name resolution",
+    "Temporary failure resolving",
+    "Name or service not known",
+    "failed to lookup address information",
+    "Network is unreachable",
+    "no such host",
+    "ENOTFOUND",
+    "EAI_AGAIN",
+];
+
+/// True if the text says that another machine was not found.
+pub fn misses_network(text: &str) -> bool {
+    NO_NETWORK.iter().any(|words| text.contains(words))
+}
+
 /// The refused path, if the text names a refusal; empty if it names no path.
 pub fn denied_path(text: &str) -> Option<&str> {
     let is_own = |(at, words): &(usize, &str)| {
@@ -63,6 +83,22 @@ fn path_before(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Covers: JU-03
+    #[test]
+    fn a_missing_network_is_named_by_the_tools_and_a_service_that_does_not_answer_is_none() {
+        for said in [
+            "fatal: unable to access 'https://host.example/x/': Could not resolve host: host.example",
+            "npm error errno ENOTFOUND",
+            "dial tcp: lookup proxy.example: no such host",
+            "connect: Network is unreachable",
+        ] {
+            assert!(misses_network(said), "{said}");
+        }
+        for said in ["connect ECONNREFUSED 127.0.0.1:5432", "Connection refused", "test network ... FAILED"] {
+            assert!(!misses_network(said), "{said}");
+        }
+    }
 
     /// Covers: IS-03
     #[test]

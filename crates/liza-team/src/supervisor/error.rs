@@ -116,7 +116,7 @@ impl SupervisorError {
             return Some(format!("{task} REJECTED: validation_failed: {what}"));
         }
         let Refusal::ValidationHeld { task, what } = refusal else { return None };
-        Some(format!("{task} waits: {what}, and its change is not to blame. liza status shows what to do"))
+        Some(format!("{task} waits: {what}; its change is not blamed for it. liza status shows what to do"))
     }
 
     pub fn work(&self) -> Option<&FailedWork> {

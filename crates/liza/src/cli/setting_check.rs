@@ -1,7 +1,11 @@
 //! Refuses a value of a setting that the next run would refuse. Changes nothing.
 
+use std::collections::BTreeSet;
+
 use liza_agents::providers::check_sections;
 use liza_core::model::{DOLLARS_IN_WORDS, Fields, TOKENS_IN_WORDS, Value, parse_dollars, parse_tokens};
+use liza_core::rules::validation::MAX_COMMANDS;
+use liza_core::text::count;
 use liza_store::yaml;
 use liza_team::project::Project;
 
@@ -13,6 +17,9 @@ pub(crate) fn check(project: &Project, key: &str, value: &str) -> Result<(), Com
     check_setting(key)?;
     if key.starts_with("roles.") && key.ends_with(".count") {
         check_count(key, value)?;
+    }
+    if key == "validation" {
+        check_commands(value)?;
     }
     if key.split('.').next() == Some("roles") { check_roles(project, key, value) } else { Ok(()) }
 }
@@ -37,6 +44,21 @@ pub(crate) fn in_digits(key: &str, value: &str) -> Result<String, CommandError> 
         };
         refused(format!("{key} must be {accepted}, not {value:?}"), hint)
     })
+}
+
+/// Refuses more commands than a statement holds: no work could be reviewed.
+fn check_commands(value: &str) -> Result<(), CommandError> {
+    // What is no list is refused where it is written.
+    let lines: BTreeSet<String> = yaml::read(value).unwrap_or_default();
+    if lines.len() <= MAX_COMMANDS {
+        return Ok(());
+    }
+    let message = format!(
+        "{} are more than the {MAX_COMMANDS} whose results fit into one statement",
+        count(lines.len(), "command")
+    );
+    let hint = "put several into one script: liza config validation '[\"sh scripts/check.sh\"]'";
+    Err(CommandError::refused("too_many_commands", message).hint(hint))
 }
 
 /// Refuses a value that is no number of agents.

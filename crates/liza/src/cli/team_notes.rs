@@ -114,8 +114,7 @@ fn test_warning(project: &Project, state: &State) -> Option<String> {
 
 /// The note if no test judges merges.
 pub(crate) fn untested(project: &Project, state: &State) -> Option<String> {
-    let integration = integration_branch(&state.board).ok()?;
-    let is_tested = project.repo().ok()?.has_test(&integration).ok()?;
+    let is_tested = project.is_tested(state)?;
     let is_validated = state.board.config.ready().is_some_and(|config| !config.validation.is_empty());
     (!is_tested && !is_validated).then(|| {
         let how = how_to_test(project.root());

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use crate::machine::{state, two_machines};
 use crate::server::Server;
@@ -95,6 +96,128 @@ fn needs_postgres_a_validation_killed_on_one_machine_goes_on_on_another() {
     assert_eq!(runs(), before, "the same files have passed on the other machine");
     let verified = one.liza(&["verify", "--min", "off", "--json"]).result();
     assert_eq!(verified["classes"]["CONSISTENT"], 1, "{verified}");
+}
+
+/// Starts `liza` with a git that kills it once a command with this word has ended.
+fn killed_after(machine: &TestProject, word: &str, arguments: &[&str]) -> Running {
+    killed_after_as(machine, machine.program(), word, arguments)
+}
+
+fn killed_after_as(machine: &TestProject, mut program: Command, word: &str, arguments: &[&str]) -> Running {
+    let path = std::env::var_os("PATH").unwrap();
+    let real =
+        std::env::split_paths(&path).map(|folder| folder.join("git")).find(|git| git.exists()).unwrap();
+    let (folder, real) = (machine.home().join("killing"), real.display());
+    fs::create_dir_all(&folder).unwrap();
+    let text = format!(
+        "#!/bin/sh\ncase \" $* \" in *' {word} '*) '{real}' \"$@\"; kill -9 $PPID; exit 1;; esac\nexec '{real}' \"$@\"\n"
+    );
+    fs::write(folder.join("git"), text).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(folder.join("git"), mode).unwrap();
+    let path = std::env::join_paths(std::iter::once(folder).chain(std::env::split_paths(&path))).unwrap();
+    program.args(arguments).env("PATH", path);
+    Running::start(machine, program)
+}
+
+impl Team {
+    /// Every task is validated by this command, which passes when its sleep is ended; one task is merged, so that the project has
+    /// a name.
+    fn validated_by(command: &str) -> Self {
+        let team = Self::new();
+        team.approved("first");
+        team.one.liza(&["wt-merge", "first"]).ok();
+        team.one.liza(&["config", "validation", &serde_json::to_string(&[command]).unwrap()]).ok();
+        team.two.liza(&["config", "--trust"]).ok();
+        team.two.register("code-reviewer-2");
+        team.two.git(&["branch", "integration"]);
+        team
+    }
+
+    /// The other machine takes the review, unless its lease has ended already.
+    fn release(&self, task: &str) {
+        let _ = self.two.liza(&["release-claim", task, "--role", "reviewer", "--force"]);
+    }
+
+    /// The remote and the machine that merged last have each task once, with its receipts.
+    fn check_merged(&self, on: &TestProject, tasks: usize) {
+        let head = self.on_remote(&["rev-parse", "refs/heads/integration"]);
+        let state = state(&self.one);
+        assert_eq!(state.board.goal.ready().unwrap().integration_head.as_ref().unwrap().as_str(), head);
+        assert_eq!(on.git(&["rev-parse", "integration"]), head);
+        let verified = on.liza(&["verify", "--json"]).result();
+        assert_eq!(verified["classes"]["CONSISTENT"], tasks, "{verified}");
+        assert_eq!(verified["contradictions"], serde_json::json!([]), "{verified}");
+    }
+}
+
+/// Killed between the statement and the record: the statement alone begins no review.
+///
+/// Covers: JU-03, JU-04
+#[test]
+fn needs_postgres_a_validation_that_is_stated_and_not_recorded_runs_again_on_another_machine() {
+    let team = Team::validated_by("test -f t.txt");
+    team.submitted("t");
+    let mut killed = killed_after(&team.one, "fast-import", &["claim-review", "t", "code-reviewer-1"]);
+    assert_eq!(killed.wait(), -1, "{}", killed.output());
+    assert_eq!(team.one.record("t").validated, None);
+    team.release("t");
+    team.two.liza(&["claim-review", "t", "code-reviewer-2"]).ok();
+    assert_eq!(fs::read_dir(team.two.root.join(".liza/integration-tests")).unwrap().count(), 1, "it ran");
+    team.two.liza_as("code-reviewer-2", &["submit-verdict", "t", "APPROVED", "ran it"]).ok();
+    team.one.liza(&["wt-merge", "t"]).ok();
+    team.check_merged(&team.one, 2);
+}
+
+/// Killed between the statement of the approval and its record.
+///
+/// Covers: JU-04, MM-07
+#[test]
+fn needs_postgres_an_approval_that_is_stated_and_not_recorded_is_none() {
+    let team = Team::validated_by("test -f t.txt");
+    team.submitted("t");
+    team.one.liza(&["claim-review", "t", "code-reviewer-1"]).ok();
+    let words = ["submit-verdict", "t", "APPROVED", "ran it"];
+    let mut program = team.one.program();
+    program.env("LIZA_AGENT_ID", "code-reviewer-1");
+    let mut killed = killed_after_as(&team.one, program, "push", &words);
+    assert_eq!(killed.wait(), -1, "{}", killed.output());
+    assert_eq!(team.one.status("t"), "READY_FOR_REVIEW");
+    team.two.liza(&["wt-merge", "t", "--json"]).refused(1, "wrong_status");
+    team.release("t");
+    team.two.liza(&["claim-review", "t", "code-reviewer-2"]).ok();
+    team.two.liza_as("code-reviewer-2", &["submit-verdict", "t", "REJECTED", "no"]).ok();
+    assert_eq!(team.one.status("t"), "REJECTED");
+    team.check_merged(&team.one, 1);
+}
+
+/// Killed while the commands run on the merged files, and again when the merge is published and not recorded.
+///
+/// Covers: JU-03, JU-05, MM-07
+#[test]
+fn needs_postgres_a_merge_with_commands_that_is_killed_on_one_machine_ends_on_another() {
+    let sleep = own_sleep(8);
+    let team = Team::validated_by(&format!("test ! -f one.txt || test ! -f two.txt || {sleep}; true"));
+    let (one, two) = (&team.one, &team.two);
+    for task in ["one", "two"] {
+        team.approved(task);
+    }
+    // Their merge is published by a machine that dies before it records it.
+    let mut killed = killed_after(one, "push", &["wt-merge", "one"]);
+    assert_eq!(killed.wait(), -1, "{}", killed.output());
+    assert_eq!(one.status("one"), "APPROVED");
+    let mut killed = Running::liza(one, &["wt-merge", "two"]);
+    wait_for("the command on the merged files", || is_running(&sleep).then_some(()));
+    assert_eq!(one.status("one"), "MERGED", "the next merge has found it");
+    killed.kill();
+    wait_for("its end", || (!is_running(&sleep)).then_some(()));
+    assert_eq!(one.status("two"), "APPROVED");
+    let mut merging = Running::liza(two, &["wt-merge", "two"]);
+    wait_for("the command there", || is_running(&sleep).then_some(()));
+    end(&sleep);
+    assert_eq!(merging.wait(), 0, "{}", merging.output());
+    assert_eq!(one.status("two"), "MERGED");
+    team.check_merged(two, 3);
 }
 
 /// Covers: MM-07

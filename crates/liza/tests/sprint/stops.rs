@@ -30,9 +30,10 @@ fn a_checkpoint_writes_the_file_and_the_summary() {
     let page = project.read(".liza/sprint_summary.md");
     assert!(page.starts_with("# Sprint summary: sprint-1\n") && page.contains("| core "), "{page}");
     assert!(page.contains("**Sprint** CHECKPOINT"), "{page}");
-    for part in ["Figures", "Burn-up", "Needs you", "Tasks", "Review checklist", "Decide"] {
+    for part in ["Figures", "Judging", "Burn-up", "Needs you", "Tasks", "Review checklist", "Decide"] {
         assert!(page.contains(&format!("\n## {part}\n")), "{part}: {page}");
     }
+    assert!(page.contains("**Nothing but the code reviewer judges.**"), "{page}");
 }
 
 /// Covers: SP-03, SP-07

@@ -1,14 +1,15 @@
 //! The summary that a person reads at a checkpoint.
 
-use liza_core::model::{EventName, State, Status};
+use liza_core::model::{EventName, State, Status, Validation, ValidationResult};
 use liza_host::secrets::Masker;
 use liza_report::summary::{digest, render};
 use liza_store::LogRecord;
+use liza_testkit::boards;
 
 use crate::boards::{add, empty, event, full, large, log, now};
 
 fn page(state: &State, log: &[LogRecord]) -> String {
-    render(state, log, &Masker::default(), now())
+    render(state, log, None, &Masker::default(), now())
 }
 
 /// The lines between a heading and the next.
@@ -92,6 +93,64 @@ fn possible_rubber_stamps_are_reported() {
     let life = vec![event(50, EventName::Rejected, "code-reviewer-1")];
     add(&mut state, "t-5", Status::Rejected, 100, life, |_| {});
     assert!(!warns(&state), "one of six was rejected");
+}
+
+/// A validation of a task, as its last result.
+fn validated(result: ValidationResult, flaky: &[&str]) -> Option<Validation> {
+    Some(Validation {
+        commit: boards::sha('a'),
+        result,
+        commands: vec!["make test".to_owned()],
+        gate: "9f".to_owned(),
+        tree: None,
+        time: now(),
+        command: None,
+        failure: None,
+        flaky: flaky.iter().map(|line| (*line).to_owned()).collect(),
+        head: None,
+        settings: Vec::new(),
+        receipt: None,
+    })
+}
+
+/// Covers: JU-01, JU-03
+#[test]
+fn the_summary_says_who_judges_and_how_the_validations_ended() {
+    let mut state = empty();
+    let judging = |state: &State, is_tested: Option<bool>| {
+        part(&render(state, &[], is_tested, &Masker::default(), now()), "Judging").join("\n")
+    };
+    let nothing = "- **Nothing but the code reviewer judges.** To run commands before every review and at every merge: ";
+    assert!(judging(&state, Some(false)).contains(nothing), "{}", judging(&state, Some(false)));
+    assert_eq!(judging(&state, None), "", "what is not known is not said");
+    let tested = "- Besides the code reviewers: the integration test at every merge.";
+    assert!(judging(&state, Some(true)).contains(tested));
+    boards::part(&mut state.board.config).validation = vec!["make test".to_owned()];
+    boards::part(&mut state.board.config).holdout = Some("/home/dev/acceptance".to_owned());
+    let red = |minutes| event(minutes, EventName::Rejected, "system").with("reason", "validation_failed");
+    let results = [
+        ("passed", ValidationResult::Green, &[][..]),
+        ("flaky", ValidationResult::Green, &["make test"][..]),
+        ("failed", ValidationResult::Red, &[][..]),
+        ("waits", ValidationResult::Held, &[][..]),
+    ];
+    for (name, result, flaky) in results {
+        let life = if result == ValidationResult::Red { vec![red(50), red(30)] } else { Vec::new() };
+        add(&mut state, name, Status::ReadyForReview, 100, life, |record| {
+            record.validated = validated(result, flaky);
+            record.validation = flaky.first().map(|_| vec!["make flaky".to_owned()]);
+        });
+    }
+    let ends = "validation of each task: 2 passed (1 only at the second try), 1 failed (failed), \
+                1 held, no change is blamed (waits); 2 submissions came back without a review";
+    assert_eq!(
+        judging(&state, Some(true)),
+        format!(
+            "\n- Besides the code reviewers: 1 command before every review and at every merge; commands of their own for \
+             1 task; the integration test at every merge; acceptance tests that no session reads.\n- Last {ends}.\n"
+        )
+    );
+    assert!(digest(&state).contains(&ends.to_owned()), "{:?}", digest(&state));
 }
 
 /// Covers: SP-03

@@ -360,6 +360,28 @@ fn the_page_of_a_task_has_the_facts_about_its_work() {
     assert!(page.contains("Facts") && page.contains(&facts[0]), "{page}");
 }
 
+/// Covers: JU-02, JU-03
+#[test]
+fn the_page_of_a_task_says_what_validates_it_and_with_which_result() {
+    let project = TestProject::new();
+    project.register("coder-1");
+    project.register("code-reviewer-1");
+    submitted(&project, "t1");
+    let claim = |command: &str| {
+        project.liza(&["edit-task", "t1", "--validate", command]).ok();
+        let _ = project.liza(&["claim-review", "t1", "code-reviewer-1"]);
+        Web::start(&project).visitor().page("task/t1")
+    };
+    let page = claim("test -d specs");
+    let commit = project.record("t1").review_commit.unwrap().short().to_owned();
+    for row in [("Validated by", "test -d specs"), ("Validation", &format!("passed on {commit}"))] {
+        assert!(page.contains(&format!("<dt>{}</dt><dd>{}</dd>", row.0, row.1)), "{row:?}: {page}");
+    }
+    project.liza(&["release-claim", "t1", "--role", "reviewer", "--force"]).ok();
+    let page = claim("echo it is red; exit 7");
+    assert!(page.contains(&format!("exit 7 failed with exit status 7, on {commit}\nit is red")), "{page}");
+}
+
 /// Covers: AX-18
 #[test]
 fn needs_chromium_the_changes_of_a_task_are_seen_in_a_browser() {

@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use liza_ids::Digest;
+use liza_git::RECEIPTS;
+use liza_ids::{Digest, Sha};
 use liza_receipts::{CommandRun, Origin, Predicate, Statement, Validation};
 use serde_json::Value;
 
@@ -134,6 +135,90 @@ fn a_receipt_of_another_task_commit_project_or_of_other_commands_is_a_replay() {
     verdict(&project, "one", &["APPROVED"]).ok();
 }
 
+/// The hint of `no_receipt` is true: the next claim runs the commands.
+///
+/// Covers: JU-04
+#[test]
+fn the_commands_run_again_if_their_receipt_is_lost_edited_or_of_another_repository() {
+    type Spoil = (&'static str, fn(&TestProject, &Digest));
+    let spoils: [Spoil; 3] = [
+        ("lost", |project, _| drop(project.git(&["update-ref", "-d", RECEIPTS]))),
+        ("edited", |project, own| {
+            let (_, stated) = validation(project, own);
+            let text = format!("{{\"easier\":\"{}\"}}", stated.commit);
+            edit_receipt(project, &project.root, own, Some(&text));
+        }),
+        ("of another repository", |project, own| {
+            let (statement, stated) = validation(project, own);
+            let foreign = forge(project, &Statement { project: "f".repeat(32), ..statement }, stated);
+            edit(project, own.as_str(), foreign.as_str());
+        }),
+    ];
+    let project = validated_by("test -f one.txt");
+    submitted(&project, "one");
+    let review = || project.liza(&["claim-review", "one", "code-reviewer-1", "--json"]);
+    let runs = || fs::read_dir(project.root.join(".liza/integration-tests")).unwrap().count();
+    review().ok();
+    for (how, spoil) in spoils {
+        spoil(&project, &receipt(&project, "one"));
+        verdict(&project, "one", &["APPROVED"]).refused(1, "no_receipt");
+        project.liza(&["release-claim", "one", "--role", "reviewer", "--force"]).ok();
+        let before = runs();
+        review().ok();
+        assert_eq!(runs(), before + 1, "{how}: the command ran again");
+        validation(&project, &receipt(&project, "one"));
+        project.liza(&["release-claim", "one", "--role", "reviewer", "--force"]).ok();
+        review().ok();
+        assert_eq!(runs(), before + 1, "{how}: what is stated does not run again");
+        check_consistent(&project);
+    }
+    verdict(&project, "one", &["APPROVED"]).ok();
+    merge(&project, "one").ok();
+    let newest = project.liza(&["verify", "--min", "off", "--json"]).result()["commits"][0].clone();
+    assert_eq!(newest["class"], Value::from("CONSISTENT"), "{newest}");
+}
+
+/// Another machine has stated that the same commands passed on the same commit, and its claim was lost.
+///
+/// Covers: JU-03, JU-04
+#[test]
+fn two_results_of_one_commit_wait_for_the_human() {
+    let project = validated_by("test ! -f broken");
+    submitted_with(&project, "two", "fine", "x\n");
+    project.liza(&["claim-review", "two", "code-reviewer-1"]).ok();
+    let (statement, stated) = validation(&project, &receipt(&project, "two"));
+    verdict(&project, "two", &["APPROVED"]).ok();
+    let commit: Sha = submitted_with(&project, "one", "broken", "x\n").parse().unwrap();
+    let tree = tip(&project, &format!("{commit}^{{tree}}")).parse().unwrap();
+    let statement = Statement { task: Some("one".parse().unwrap()), ..statement };
+    let passed = forge(&project, &statement, Validation { commit, tree, ..stated });
+    let review = || project.liza(&["claim-review", "one", "code-reviewer-1", "--json"]);
+    let error = review().refused(1, "validation_held");
+    let words = format!("passed on the same commit before (receipt {}", &passed.as_str()[..12]);
+    assert!(error["message"].as_str().unwrap().contains(&words), "{error}");
+    assert_eq!((project.status("one"), project.record("one").reviewing_by), ("READY_FOR_REVIEW", None));
+    assert!(project.liza(&["status"]).ok().contains("VALIDATION HELD"));
+    project.liza(&["retry-validation", "one"]).ok();
+    review().refused(1, "validation_held");
+    // Without the other statement it is the work's fault.
+    edit_receipt(&project, &project.root, &passed, None);
+    project.liza(&["retry-validation", "one"]).ok();
+    review().refused(1, "validation_failed");
+    check_consistent(&project);
+}
+
+/// Covers: JU-04
+#[test]
+fn a_statement_names_the_settings_by_which_the_copy_was_set_up() {
+    let project = validated_by("test -f made");
+    submitted(&project, "one");
+    project.liza(&["config", "setup", "touch made"]).ok();
+    project.liza(&["claim-review", "one", "code-reviewer-1"]).ok();
+    let (_, stated) = validation(&project, &receipt(&project, "one"));
+    let settings = serde_json::json!({"setup": "touch made", "copy": []}).to_string();
+    assert_eq!(stated.setup, Some(Digest::of(settings.as_bytes())));
+}
+
 /// A merge statement has room for 64 others: the approval is never the one that is left out.
 ///
 /// Covers: JU-05
@@ -169,13 +254,21 @@ fn more_commands_than_a_statement_holds_are_refused_and_nothing_is_lost() {
         let lines: Vec<String> = (0..number).map(|n| format!("true {n} {}", "x".repeat(300))).collect();
         project.liza(&["config", "validation", &serde_json::to_string(&lines).unwrap()]).ok();
     };
-    many(31);
+    many(20);
     submitted(&project, "one");
+    let own: Vec<String> = (0..11).map(|n| format!("--validate=true {n}")).collect();
+    let words: Vec<&str> = ["edit-task", "one"].into_iter().chain(own.iter().map(String::as_str)).collect();
+    project.liza(&words).ok();
     let error =
         project.liza(&["claim-review", "one", "code-reviewer-1", "--json"]).refused(1, "too_many_commands");
     assert!(error["message"].as_str().unwrap().contains("at most 30"), "{error}");
     assert_eq!((project.status("one"), project.record("one").reviewing_by), ("READY_FOR_REVIEW", None));
-    many(22);
+    // With more for every task, none could be reviewed.
+    let lines = serde_json::to_string(&(0..31).map(|n| format!("true {n}")).collect::<Vec<_>>()).unwrap();
+    let error = project.liza(&["config", "validation", &lines, "--json"]).refused(1, "too_many_commands");
+    assert!(error["message"].as_str().unwrap().starts_with("31 commands are more than the 30"), "{error}");
+    assert!(error["hint"].as_str().unwrap().contains("one script"), "{error}");
+    many(11);
     project.liza(&["claim-review", "one", "code-reviewer-1"]).ok();
     let text = repository(&project).read_receipts(&[receipt(&project, "one")]).unwrap();
     assert_eq!(validation(&project, &receipt(&project, "one")).1.commands.len(), 22, "{}", text.len());

@@ -189,6 +189,48 @@ fn a_pull_request_is_opened_with_the_program_of_the_forge() {
     assert!(words.contains("**one**") && words.contains("approved by code-reviewer-1"), "{words}");
 }
 
+/// Covers: JU-04, JU-09
+#[test]
+fn a_pull_request_says_how_each_task_was_judged() {
+    let project = team();
+    project.liza(&["config", "validation", "[\"test -d specs\"]"]).ok();
+    for task in ["one", "three"] {
+        submitted(&project, task);
+    }
+    project.add_task("two");
+    project.liza(&["edit-task", "two", "--impact", "high"]).ok();
+    claim(&project, "two", "coder-1").ok();
+    let head = commit(&project, &project.tree("two"), "two.txt", "done\n");
+    submit(&project, "two", "coder-1", &head).ok();
+    judge(&project, "one", &["APPROVED"]);
+    judge(&project, "two", &["APPROVED"]);
+    project.liza(&["submit-verdict", "three", "APPROVED"]).ok();
+    for task in ["one", "two", "three"] {
+        merge(&project, task).ok();
+    }
+    project.liza(&["goal", "complete"]).ok();
+    add_remote(&project);
+    let script =
+        format!("printf '%s\\n' \"$@\" > {}/words\necho https://forge.invalid/1", project.home().display());
+    finish_with(&project, &stand_in(&project, "gh", &script), &["--pr"]).ok();
+    let words = fs::read_to_string(project.home().join("words")).unwrap();
+    let row = |task: &str, approved_by: &str| {
+        let record = project.record(task);
+        let receipt = record.validated.and_then(|validated| validated.receipt);
+        let validation = receipt.map(|receipt| format!("green: 1 command, receipt {}", &receipt[..12]));
+        let validation = validation.unwrap_or_else(|| "none".to_owned());
+        format!("| {task} | {} | {validation} | {approved_by} |\n", record.review_commit.unwrap().short())
+    };
+    let table = format!(
+        "## How it was judged\n\n| Task | Commit | Validation | Approved by |\n|---|---|---|---|\n{}{}{}",
+        row("one", "code-reviewer-1"),
+        row("three", "human"),
+        row("two", "code-reviewer-1, code-reviewer-2")
+    );
+    assert!(table.contains("| green: 1 command, receipt ") && table.contains(" | none | human |"), "{table}");
+    assert!(words.contains(&table), "{table}: {words}");
+}
+
 /// Covers: UI-05
 #[test]
 fn without_a_remote_or_when_the_forge_refuses_the_reason_is_given() {

@@ -6,7 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use liza_core::model::{AgentId, Seconds, TaskId};
-use liza_git::{Git, MergeKind, MergeMessage, PendingMerge, Repo};
+use liza_git::{Git, MergeKind, MergeMessage, PendingMerge, RECEIPTS, Repo};
+use liza_ids::Digest;
 use liza_receipts::{Maker, Merge, Predicate, Purpose, Statement};
 use liza_team::project::now;
 
@@ -144,10 +145,40 @@ pub(crate) fn merge(project: &TestProject, task: &str) -> Run {
 
 /// The project's repository, with the variables of its commands.
 pub(crate) fn repository(project: &TestProject) -> Repo {
+    repository_at(project, &project.root)
+}
+
+/// A copy of it.
+pub(crate) fn repository_at(project: &TestProject, root: &Path) -> Repo {
     let variables = project.command("git");
     let variables =
         variables.get_envs().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())));
-    Repo::open(&Git::with_environment(variables), &project.root).unwrap()
+    Repo::open(&Git::with_environment(variables), root).unwrap()
+}
+
+/// Changes or removes a file of the chain of receipts.
+pub(crate) fn edit_receipt(project: &TestProject, root: &Path, digest: &Digest, text: Option<&str>) {
+    let (index, repo) = (project.home().join("index"), repository_at(project, root));
+    let path = format!("{}/{digest}.json", digest.parts().0);
+    let indexed = |arguments: &[&str], input: String| {
+        let command = repo.command("editing").env("GIT_INDEX_FILE", &index);
+        command.args(arguments).stdin(input).read_text().unwrap()
+    };
+    indexed(&["read-tree", RECEIPTS], String::new());
+    let line = match text {
+        Some(text) => {
+            let file = project.home().join("text");
+            fs::write(&file, text).unwrap();
+            let object = project.git_at(root, &["hash-object", "-w", file.to_str().unwrap()]);
+            format!("100644 {object}\t{path}\n")
+        }
+        None => format!("0 {}\t{path}\n", "0".repeat(40)),
+    };
+    indexed(&["update-index", "--index-info"], line);
+    let tree = indexed(&["write-tree"], String::new());
+    let chain = project.git_at(root, &["commit-tree", &tree, "-p", RECEIPTS, "-m", "edited"]);
+    project.git_at(root, &["update-ref", RECEIPTS, &chain]);
+    fs::remove_file(index).unwrap();
 }
 
 /// A merge of a task's commit onto a head with its statement, as Liza makes it before the branch moves.

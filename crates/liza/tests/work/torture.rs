@@ -18,6 +18,7 @@ use liza_team::project::Project;
 use liza_testkit::evidence::tried;
 
 use crate::fixture::*;
+use crate::remote::shared;
 use crate::support::TestProject;
 
 /// The system calls that change or start something.
@@ -47,7 +48,15 @@ struct Life {
 
 impl Life {
     fn new() -> Self {
-        let project = team();
+        Self::of(team())
+    }
+
+    /// Through a remote.
+    fn shared() -> Self {
+        Self::of(shared())
+    }
+
+    fn of(project: TestProject) -> Self {
         let start = tip(&project, "integration");
         Self {
             project,
@@ -133,6 +142,14 @@ impl Life {
         self.check_commits();
     }
 
+    /// What is on the branch agrees with its receipts.
+    #[track_caller]
+    fn check_history(&self) {
+        if repository(&self.project).receipts_tip().is_some() {
+            self.project.liza(&["verify"]).ok();
+        }
+    }
+
     /// No commit is lost; only what was approved at exactly that commit is on the branch, and only once.
     #[track_caller]
     fn check_commits(&self) {
@@ -179,13 +196,14 @@ impl Life {
 
 /// Kills one kind of command at every step, each time on a new task, then finishes it.
 fn at_every_step(
+    begin: fn() -> Life,
     prepare: impl Fn(&Life, &str),
     words: impl Fn(&Life, &str) -> Vec<String>,
     agent: Option<&str>,
     is_done: &[&str],
     clear_up: impl Fn(&Life, &str),
 ) {
-    let mut life = Life::new();
+    let mut life = begin();
     require_strace(&life.project);
     let mut kills = 0;
     for call in STEPS {
@@ -194,7 +212,8 @@ fn at_every_step(
             // A growing blackboard would take most of the test's time.
             if *life.tasks.lock().unwrap() > 20 {
                 life.check();
-                life = Life::new();
+                life.check_history();
+                life = begin();
             }
             let task = life.next_task();
             prepare(&life, &task);
@@ -218,6 +237,7 @@ fn at_every_step(
         }
     }
     life.check();
+    life.check_history();
     assert!(kills >= 10, "only {kills} kills");
     tried("a command of an agent is killed at a system call", kills);
 }
@@ -230,6 +250,7 @@ fn words(line: &[&str]) -> Vec<String> {
 #[test]
 fn needs_strace_a_claim_is_killed_at_every_step() {
     at_every_step(
+        Life::new,
         |_, _| {},
         |_, task| words(&["claim-task", task, "coder-1"]),
         None,
@@ -245,6 +266,7 @@ fn needs_strace_a_claim_is_killed_at_every_step() {
 #[test]
 fn needs_strace_a_submission_is_killed_at_every_step() {
     at_every_step(
+        Life::new,
         |life, task| {
             life.claim(task, "coder-1");
             life.commit(task);
@@ -263,6 +285,7 @@ fn needs_strace_a_submission_is_killed_at_every_step() {
 #[test]
 fn needs_strace_a_verdict_is_killed_at_every_step() {
     at_every_step(
+        Life::new,
         |life, task| {
             life.claim(task, "coder-1");
             let head = life.commit(task);
@@ -276,12 +299,51 @@ fn needs_strace_a_verdict_is_killed_at_every_step() {
     );
 }
 
-/// The claim of a review whose command validates it: claimed, run, stated, recorded, begun.
-///
+/// An approval: stated, pushed if there is a remote, recorded. Its merge rests on that statement.
+fn approval_killed_at_every_step(begin: fn() -> Life) {
+    at_every_step(
+        begin,
+        |life, task| {
+            life.claim(task, "coder-1");
+            let head = life.commit(task);
+            life.submit(task, "coder-1", &head);
+            life.claim_review(task, "code-reviewer-1");
+        },
+        |_, task| words(&["submit-verdict", task, "APPROVED", "cargo test: passed"]),
+        Some("code-reviewer-1"),
+        &["APPROVED"],
+        |life, task| drop(life.project.liza_as("code-reviewer-1", &["wt-merge", task]).ok()),
+    );
+}
+
+/// Covers: JU-04, RV-02
+#[test]
+fn needs_strace_an_approval_is_killed_at_every_step() {
+    approval_killed_at_every_step(Life::new);
+}
+
+/// Covers: JU-04, MM-07
+#[test]
+fn needs_strace_an_approval_through_a_remote_is_killed_at_every_step() {
+    approval_killed_at_every_step(Life::shared);
+}
+
 /// Covers: JU-03, JU-04
 #[test]
 fn needs_strace_a_validation_is_killed_at_every_step() {
+    validation_killed_at_every_step(Life::new);
+}
+
+/// Covers: JU-03, JU-04, MM-07
+#[test]
+fn needs_strace_a_validation_through_a_remote_is_killed_at_every_step() {
+    validation_killed_at_every_step(Life::shared);
+}
+
+/// The claim of a review whose command validates it: claimed, run, stated, recorded, begun.
+fn validation_killed_at_every_step(begin: fn() -> Life) {
     at_every_step(
+        begin,
         |life, task| {
             life.project.liza(&["config", "validation", "[\"test -f README.md || true\"]"]).ok();
             life.claim(task, "coder-1");
@@ -309,29 +371,47 @@ fn needs_strace_a_validation_is_killed_at_every_step() {
 /// Covers: RV-08, RV-10
 #[test]
 fn needs_strace_a_merge_is_killed_at_every_step() {
-    at_every_step(
-        |life, task| {
+    merge_killed_at_every_step(Life::new, |life, task| {
+        let approve = |task: &str| {
             life.claim(task, "coder-1");
             let head = life.commit(task);
             life.submit(task, "coder-1", &head);
             life.claim_review(task, "code-reviewer-1");
             life.approve(task, "code-reviewer-1");
-            // Every second merge needs a merge commit.
-            if task.ends_with(['0', '2', '4', '6', '8']) {
-                let other = life.next_task();
-                life.claim(&other, "coder-1");
-                let head = life.commit(&other);
-                life.submit(&other, "coder-1", &head);
-                life.claim_review(&other, "code-reviewer-1");
-                life.approve(&other, "code-reviewer-1");
-                life.project.liza_as("code-reviewer-1", &["wt-merge", &other]).ok();
-            }
-        },
-        |_, task| words(&["wt-merge", task]),
-        None,
-        &["MERGED"],
-        |_, _| {},
-    );
+        };
+        approve(task);
+        // Every second merge needs a merge commit.
+        if task.ends_with(['0', '2', '4', '6', '8']) {
+            let other = life.next_task();
+            approve(&other);
+            life.project.liza_as("code-reviewer-1", &["wt-merge", &other]).ok();
+        }
+    });
+}
+
+/// Covers: JU-03, JU-05, RV-08
+#[test]
+fn needs_strace_a_merge_with_a_command_is_killed_at_every_step() {
+    merge_killed_at_every_step(Life::new, approved_by_the_human);
+}
+
+/// Covers: JU-05, MM-07, RV-08
+#[test]
+fn needs_strace_a_merge_through_a_remote_is_killed_at_every_step() {
+    merge_killed_at_every_step(Life::shared, approved_by_the_human);
+}
+
+/// Its command runs at the merge only: the human's approval needs no validation.
+fn approved_by_the_human(life: &Life, task: &str) {
+    life.project.liza(&["config", "validation", "[\"test -d specs\"]"]).ok();
+    life.claim(task, "coder-1");
+    let head = life.commit(task);
+    life.submit(task, "coder-1", &head);
+    life.project.liza(&["submit-verdict", task, "APPROVED"]).ok();
+}
+
+fn merge_killed_at_every_step(begin: fn() -> Life, approve: impl Fn(&Life, &str)) {
+    at_every_step(begin, approve, |_, task| words(&["wt-merge", task]), None, &["MERGED"], |_, _| {});
 }
 
 /// Covers: CL-04, CL-05, RV-08, RV-10

@@ -101,7 +101,11 @@ fn a_command_that_fails_without_the_work_too_blames_nobody() {
     for words in ["VALIDATION HELD", "liza retry-validation one", "`exit 7` failed with exit status 7"] {
         assert!(status.ok().contains(words), "{words}: {}", status.stdout);
     }
-    assert!(status.stdout.contains("its validation fails without its change too"), "{}", status.stdout);
+    assert!(
+        status.stdout.contains("its validation fails, and its change is not blamed"),
+        "{}",
+        status.stdout
+    );
     let doctor = project.liza(&["doctor"]).stdout;
     for words in
         ["validation          before every review: exit 7", "none; to test merges besides validation"]
@@ -202,7 +206,7 @@ fn a_command_that_misbehaves_ends_with_a_clear_sentence_and_leaves_nothing() {
     let leaves = format!("(setsid {left} &) ; exit 5");
     let cases = [
         ("sleep 600", "took longer than 1 s"),
-        ("kill -9 $PPID; exit 6", ""),
+        ("kill -9 $PPID; exit 6", "failed with exit status 6"),
         ("rm -rf ./* .git; exit 4", "failed with exit status 4"),
         (&leaves, "failed with exit status 5"),
         ("kill -11 $$", "139"),
@@ -220,6 +224,60 @@ fn a_command_that_misbehaves_ends_with_a_clear_sentence_and_leaves_nothing() {
         assert!(!is_running(&left), "{command}");
         project.liza(&["abandon-task", &task, "--reason", "seen"]).ok();
     }
+}
+
+/// Covers: JU-03
+#[test]
+fn a_command_that_prints_without_end_fills_no_disk_and_its_last_lines_are_known() {
+    let project = team();
+    let endless = format!("yes {}", "x".repeat(1_000));
+    for (task, limit, command, words) in [
+        ("one", "1", endless.clone(), "took longer than 1 s"),
+        (
+            "two",
+            "300",
+            format!("{endless} | head -c 20M; echo; echo the last line; exit 9"),
+            "\n  the last line",
+        ),
+    ] {
+        project.liza(&["config", "validation_limit", limit]).ok();
+        project.add_task(task);
+        project.liza(&["edit-task", task, "--validate", &command]).ok();
+        claim(&project, task, "coder-1").ok();
+        let head = commit(&project, &project.tree(task), &format!("{task}.txt"), "done\n");
+        submit(&project, task, "coder-1", &head).ok();
+        is_red(&project, task, words);
+        project.liza(&["abandon-task", task, "--reason", "seen"]).ok();
+    }
+    let logs = fs::read_dir(project.root.join(".liza/integration-tests")).unwrap().map(|log| log.unwrap());
+    let sizes: Vec<u64> = logs.map(|log| log.metadata().unwrap().len()).collect();
+    assert!(sizes.len() == 4 && sizes.iter().all(|size| *size < (8 << 20) + 200), "{sizes:?}");
+    assert!(sizes.iter().any(|size| *size > 8 << 20), "{sizes:?}");
+}
+
+/// A *shows* command is never compared with the branch, so only its words tell what it misses.
+///
+/// Covers: JU-03
+#[test]
+fn a_command_that_needs_a_network_which_it_does_not_have_blames_no_task() {
+    let project = team();
+    project.liza(&["config", "roles.code-reviewer.network", "model-only"]).ok();
+    let fetch = "git ls-remote https://liza.invalid/x";
+    for (task, command, is_held) in
+        [("one", fetch, true), ("two", "echo 'connect ECONNREFUSED 127.0.0.1:1'; exit 3", false)]
+    {
+        submitted(&project, task);
+        project.liza(&["edit-task", task, "--validate", command]).ok();
+        let code = if is_held { "validation_held" } else { "validation_failed" };
+        let error = review(&project, task).refused(1, code);
+        let message = error["message"].as_str().unwrap();
+        assert_eq!(message.contains("roles.code-reviewer.network is model-only"), is_held, "{message}");
+        assert_eq!(project.status(task), if is_held { "READY_FOR_REVIEW" } else { "REJECTED" });
+    }
+    assert!(project.liza(&["status"]).ok().contains("VALIDATION HELD"));
+    // With a network, a host that does not exist is the command's own fault.
+    project.liza(&["config", "roles.code-reviewer.network", "open"]).ok();
+    review(&project, "one").refused(1, "validation_failed");
 }
 
 /// Covers: JU-03

@@ -160,9 +160,9 @@ refusals! {
     ValidationFailed { task: TaskId, commit: Sha, what: String } = "validation_failed" Refused
         says("{commit} of {task} does not pass its validation ({what}); it is REJECTED")
         hint("liza show {task} has the last lines");
-    /// a command that validates the task fails without its change too, or cannot be found; the review waits
+    /// a command that validates the task fails, and its change is not blamed for it; the review waits
     ValidationHeld { task: TaskId, what: String } = "validation_held" Refused
-        says("the review of {task} waits for the human: {what}, and its change is not to blame")
+        says("the review of {task} waits for the human: {what}; its change is not blamed for it")
         hint("correct the command (liza config validation) or the branch (liza sync); to try again: liza retry-validation {task}");
     /// more commands than a statement can hold
     TooManyCommands { task: TaskId, number: usize } = "too_many_commands" Refused

@@ -32,7 +32,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let command = Checkpoint { cause: CheckpointCause::Human };
     let done = context.execute(&project, command)?;
     let state = project.store().snapshot()?;
-    let (digest, summary) = (digest(&state), summary::write(project.store(), &state, now()));
+    let is_tested = project.is_tested(&state);
+    let (digest, summary) = (digest(&state), summary::write(project.store(), &state, is_tested, now()));
     let mut lines = vec![match done.reply.changed {
         false => "already at a checkpoint; the summary is updated".to_owned(),
         true => began(&state),
