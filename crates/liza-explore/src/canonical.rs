@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 
 use liza_core::model::{
-    Anomaly, AnomalyType, AgentId, AgentRecord, AgentStatus, Generation, OpenSession, Past, REVIEW_DEADLOCK, Role, Sha, Status,
-    TaskId, TaskRecord,
+    AgentId, AgentRecord, AgentStatus, Anomaly, AnomalyType, Generation, OpenSession, Past, REVIEW_DEADLOCK,
+    Role, Sha, Status, TaskId, TaskRecord,
 };
 use liza_core::rules::approvals::has_approval;
 use liza_core::rules::triggers::{Trigger, TriggerKind, planner_triggers};
@@ -126,7 +126,9 @@ pub(crate) fn renamings(size: Size) -> Vec<Names> {
     };
     let coders = swap(size.coder_ids().map(|id| id.to_string()).collect());
     let reviewers = swap(size.reviewer_ids().map(|id| id.to_string()).collect());
-    let both = |coders: &Names| reviewers.iter().map(|other| [coders.as_slice(), other].concat()).collect::<Vec<_>>();
+    let both = |coders: &Names| {
+        reviewers.iter().map(|other| [coders.as_slice(), other].concat()).collect::<Vec<_>>()
+    };
     coders.iter().flat_map(both).collect()
 }
 
@@ -212,7 +214,10 @@ fn judgements(form: &mut Form, world: &World, id: &TaskId, record: &TaskRecord, 
     let is_fixable = record.status == Some(Status::IntegrationFailed) && past.failed_merges < 2;
     let answers = (
         (reviewed.is_some(), review),
-        past.approval.as_ref().filter(|_| is_judged && has_approval(record)).map(|last| last.without_validation),
+        past.approval
+            .as_ref()
+            .filter(|_| is_judged && has_approval(record))
+            .map(|last| last.without_validation),
         past.rejection.as_ref().is_some_and(|last| is_head(last.commit.as_deref())),
         is_head(failed.as_deref()),
         past.failed_merges.min(2),

@@ -240,11 +240,7 @@ impl<'f, 'n> Serializer for Part<'f, 'n> {
         self.items()
     }
 
-    fn serialize_tuple_struct(
-        self,
-        _: &'static str,
-        _: usize,
-    ) -> Result<Self::SerializeTupleStruct, Error> {
+    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Self::SerializeTupleStruct, Error> {
         self.items()
     }
 

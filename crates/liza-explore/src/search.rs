@@ -121,9 +121,8 @@ fn look_at_all(batch: &[Open], known: &HashMap<u128, u32>, is_full: bool) -> Vec
 
 fn look_at(world: &World, known: &HashMap<u128, u32>, is_full: bool) -> Look {
     let answers = properties::ask_board(world).into_iter();
-    let noted = |(property, answer): (_, properties::Answer)| {
-        Some(Noted { property, answer: answer?, step: None })
-    };
+    let noted =
+        |(property, answer): (_, properties::Answer)| Some(Noted { property, answer: answer?, step: None });
     let mut look = Look {
         of_board: answers.filter_map(noted).collect(),
         of_steps: Vec::new(),

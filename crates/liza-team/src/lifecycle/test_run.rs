@@ -6,7 +6,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use liza_agents::providers::role_network;
-use liza_core::model::{Config, Network, Role, Sha, TaskId, TestFailure, ValidationCommand, ValidationStart};
+use liza_core::model::{
+    Config, Network, Role, Sandbox, Sha, TaskId, TestFailure, ValidationCommand, ValidationStart,
+};
 use liza_core::text::one_line;
 use liza_git::{BuiltCheckout, GitError, IntegrationTestResult, Protected, TestStage};
 use liza_host::durable;

@@ -192,7 +192,8 @@ fn confinement(project: &Project, state: &State) -> BTreeMap<AgentId, Confinemen
             Level::Off => 3,
         };
         let config = state.board.config.ready().filter(|_| level != Level::Off);
-        let shared = config.map(|config| shared(config, network).into_iter().map(|part| part.what).collect());
+        let shared =
+            config.map(|config| shared(config, network, &[]).into_iter().map(|part| part.what).collect());
         let shared = shared.map(|shared: Vec<String>| shared_in_words(&shared, &level));
         let (older, level) = (level.older_words(), level.to_string());
         Some((agent, Confinement { level, older, weakness, network, shared }))

@@ -153,7 +153,7 @@ fn a_port_is_not_led_to_another_process_that_has_the_number_of_a_recorded_one() 
         assert_ne!(forwarding.wait(), 0);
     }
     fs::write(&record, recorded.to_string()).unwrap();
-    let mut forwarding =
+    let forwarding =
         Running::liza(&bench.project, &["forward", "t1", &port.to_string(), "--at", &at.to_string()]);
     forwarding.wait_for_output("leads to port");
     assert_eq!(ask(at, "hello"), "room got hello\n");

@@ -312,7 +312,7 @@ fn approval_killed_at_every_step(begin: fn() -> Life) {
         |_, task| words(&["submit-verdict", task, "APPROVED", "cargo test: passed"]),
         Some("code-reviewer-1"),
         &["APPROVED"],
-        |life, task| drop(life.project.liza_as("code-reviewer-1", &["wt-merge", task]).ok()),
+        |life, task| _ = life.project.liza_as("code-reviewer-1", &["wt-merge", task]).ok(),
     );
 }
 

@@ -8,7 +8,7 @@ use std::thread;
 use liza_host::listener::Places;
 use rustix::io::Errno;
 
-use super::super::shared_memory;
+use super::super::{shared_memory, system};
 use super::ConnectPolicy;
 use super::connects::{Deciding, connect_for};
 use super::filter::aimed_at;
