@@ -58,9 +58,10 @@ pub(crate) fn validations(tasks: &[SprintTask<'_>]) -> Option<String> {
     ];
     let ends: Vec<String> = ends.into_iter().flatten().collect();
     let sent_back: usize = tasks.iter().map(sent_back).sum();
-    let sent_back = (sent_back > 0)
-        .then(|| format!("; {} came back without a review", count(sent_back, "submission")))
-        .unwrap_or_default();
+    let sent_back = match sent_back {
+        0 => String::new(),
+        more => format!("; {} came back without a review", count(more, "submission")),
+    };
     (!ends.is_empty()).then(|| format!("validation of each task: {}{sent_back}", ends.join(", ")))
 }
 

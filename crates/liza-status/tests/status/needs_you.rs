@@ -353,7 +353,8 @@ fn discoveries_without_end_leave_the_page_short_and_say_what_to_do() {
 fn a_refused_place_is_listed_with_the_setting_until_it_is_listed_or_its_task_has_ended() {
     use RefusedPlace::{Host, Port, Read, Socket, Write};
     let list = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
-    let set = |state: &mut State, change: &dyn Fn(&mut Config)| {
+    type Change<'c> = &'c dyn Fn(&mut Config);
+    let set = |state: &mut State, change: Change<'_>| {
         let Loaded::Ready(config) = &mut state.board.config else { panic!() };
         change(config);
     };
@@ -361,7 +362,7 @@ fn a_refused_place_is_listed_with_the_setting_until_it_is_listed_or_its_task_has
     let writable = |config: &mut Config| config.sandbox_writable = list(&["/home/me/data"]);
     let sockets = |config: &mut Config| config.sandbox_sockets = list(&["/run/postgresql"]);
     let hosts = |config: &mut Config| config.model_hosts = list(&["mirror.example"]);
-    let cases: [(_, _, &dyn Fn(&mut Config)); 6] = [
+    let cases: [(_, _, Change<'_>); 6] = [
         (Port(5432), "network_ports '[80, 5432]'", &|config| config.network_ports = vec![5432]),
         (Socket("/run/postgresql/s".to_owned()), "sandbox_sockets '[/run/postgresql/s]'", &sockets),
         (Read("/home/me/data/x".to_owned()), "sandbox_readable '[/home/me/data/x]'", &readable),

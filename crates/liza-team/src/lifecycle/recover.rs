@@ -307,10 +307,10 @@ impl Recovery<'_, '_> {
             let Some(_lock) = try_lock_task(self.engine.project(), task)? else { continue };
             let board = self.engine.read(&[task])?;
             let holder = || board.agents.ready()?.get(&board.body(task).ok()?.record().assigned_to?);
-            if !holder().is_some_and(|entry| entry.holds(now())) {
-                if let Err(error) = self.engine.repo()?.restore_settings(task) {
-                    self.report.left(FindingKind::Leftover, task, "git settings of a session", error);
-                }
+            if !holder().is_some_and(|entry| entry.holds(now()))
+                && let Err(error) = self.engine.repo()?.restore_settings(task)
+            {
+                self.report.left(FindingKind::Leftover, task, "git settings of a session", error);
             }
         }
         Ok(())
