@@ -5,8 +5,10 @@ use std::fmt;
 use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 
+use crate::alarms::Moment;
 use crate::alarms::held::HeldView;
-use liza_core::model::{AgentId, Role, Seconds, Sha, TaskId, Timestamp};
+use liza_core::model::{AgentId, AgentRecord, Role, Seconds, Sha, TaskId, Timestamp};
+use liza_core::supervise::{NextTry, next_try};
 
 /// The next step of a task or an agent; for one at work, the action of its session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -143,6 +145,12 @@ pub struct Retry {
 }
 
 impl Retry {
+    /// The pause of an agent after failed sessions.
+    pub(crate) fn of(at: Moment<'_>, id: AgentId, entry: &AgentRecord) -> Option<Self> {
+        let NextTry { failed, limit, at: again } = next_try(at.state, id, entry, at.now)?;
+        Some(Self { failed, limit, again_in: again.since(at.now) })
+    }
+
     /// The time of the next try: `in 8s`.
     pub fn again(self) -> String {
         if self.again_in.0 == 0 { "now".to_owned() } else { format!("in {}", self.again_in) }

@@ -66,6 +66,8 @@ pub struct Past<'a> {
     pub unblocked_by_human: Vec<Timestamp>,
     /// The last merge, replacement or end.
     pub end: Option<Timestamp>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_merged: bool,
     /// The last traces of each agent.
     pub traces: BTreeMap<&'a str, Trace>,
 }
@@ -156,7 +158,10 @@ impl<'a> Past<'a> {
             }
             EventName::Blocked => self.see_block(event),
             EventName::Unblocked => self.see_unblock(event),
-            EventName::Merged | EventName::Superseded | EventName::Abandoned => self.end = Some(time),
+            EventName::Merged | EventName::Superseded | EventName::Abandoned => {
+                self.end = Some(time);
+                self.is_merged |= name == EventName::Merged;
+            }
             EventName::Created
             | EventName::Claimed
             | EventName::ReclaimedAfterRejection

@@ -2,9 +2,7 @@
 //!
 //! A person can write APPROVED or MERGED into the file; that is neither an approval nor a merge.
 
-use crate::model::{
-    AgentId, EventName, PriorWork, Role, Sha, Status, TaskBody, TaskId, TaskRecord, Worktree,
-};
+use crate::model::{AgentId, PriorWork, Role, Sha, Status, TaskBody, TaskId, TaskRecord, Worktree};
 
 /// True if the last approval is of exactly the commit under review and not by the task's coder. A rejection after it
 /// takes it back.
@@ -23,9 +21,7 @@ pub fn has_approval(record: &TaskRecord) -> bool {
 pub fn lacks_approval(record: &TaskRecord) -> bool {
     match record.status {
         Some(Status::Approved) => !has_approval(record),
-        Some(Status::Merged) => {
-            record.merge_commit.is_none() && record.last_event(EventName::Merged).is_none()
-        }
+        Some(Status::Merged) => record.merge_commit.is_none() && !record.past().is_merged,
         Some(_) | None => false,
     }
 }

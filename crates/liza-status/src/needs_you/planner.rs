@@ -7,7 +7,6 @@ use serde::Serializer;
 
 use crate::alarms::held::held_program;
 use crate::forecast::{Behind, Next, Retry, What};
-use crate::view::pause_of;
 use liza_core::model::{AgentId, AgentRecord, Role, StopFileTimes};
 use liza_core::rules::sessions::{decided_since, is_newer, undecided};
 use liza_core::rules::triggers::{Trigger, TriggerKind};
@@ -42,7 +41,7 @@ impl PlannerState {
             () if in_session.clone().next().is_some() => Some(Behind::OtherDecisions),
             () if planners.iter().all(is_held) => Some(Behind::Programs),
             () => {
-                let pauses = planners.iter().map(|(id, entry)| pause_of(at, *id, entry));
+                let pauses = planners.iter().map(|(id, entry)| Retry::of(at, *id, entry));
                 let pauses: Option<Vec<Retry>> = pauses.collect();
                 pauses.and_then(|all| all.into_iter().min_by_key(|retry| retry.again_in)).map(Behind::Pause)
             }

@@ -12,9 +12,7 @@ use liza_core::model::{
 use liza_core::rules::questions::open_questions;
 use liza_core::rules::sessions::{decided_since, ending_session, is_between_sessions, of_session};
 use liza_core::rules::triggers::{PlannerWork, Trigger, planner_work};
-use liza_core::supervise::{
-    NextTry, Work, failed_planning, next_try, planner_needs_human, unseen_triggers, work_of,
-};
+use liza_core::supervise::{Work, failed_planning, planner_needs_human, unseen_triggers, work_of};
 
 use liza_core::rules::presence::Liveness;
 
@@ -116,12 +114,6 @@ pub(super) fn agent_view(
         confinement: seen.confinement.get(&id).cloned(),
         level: seen.confinement.get(&id).map(|confinement| confinement.level.clone()),
     }
-}
-
-/// The pause of an agent after failed sessions.
-pub(crate) fn pause_of(at: Moment<'_>, id: AgentId, entry: &AgentRecord) -> Option<Retry> {
-    let NextTry { failed, limit, at: again } = next_try(at.state, id, entry, at.now)?;
-    Some(Retry { failed, limit, again_in: again.since(at.now) })
 }
 
 /// An agent that is here, with the data for its next step.
@@ -247,7 +239,7 @@ impl Agent<'_> {
             return step.behind(Behind::Program(held)).at(when);
         }
         // An agent whose work has gone meanwhile tries nothing again.
-        match pause_of(self.at, self.id, self.entry).filter(|_| best.is_some_and(Work::needs_session)) {
+        match Retry::of(self.at, self.id, self.entry).filter(|_| best.is_some_and(Work::needs_session)) {
             Some(retry) => step.behind(Behind::Pause(retry)).at(Some(self.at.now + retry.again_in)),
             None => step,
         }

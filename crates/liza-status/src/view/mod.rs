@@ -35,7 +35,6 @@ use liza_ids::order::sort_by_key;
 
 pub use crate::alarms::held::HeldView;
 pub use agent::AgentView;
-pub(crate) use agent::pause_of;
 pub use charts::{AgentCost, BurnUpPoint, Charts, CycleTime, ReviewerFigures, charts};
 pub use detail::{TaskDetail, task_detail};
 pub use graph::{DependencyNode, dependency_graph};
