@@ -7,23 +7,28 @@
 use std::io::IsTerminal;
 use std::time::Instant;
 
+use liza_explore::alphabet::Action;
 use liza_explore::evidence;
 use liza_explore::search::explore;
 use liza_explore::teeth::{FAULTS, Fault};
-use liza_explore::world::Size;
+use liza_explore::world::{Size, World};
 use serde_json::{Value, json};
 
 const SMALL: Size = Size::new(1, 1, 1);
 /// More boards than any team has that closes.
-const CLOSES: usize = 400_000;
+const CLOSES: usize = 1_000_000;
 /// The teams that close: each is visited to its end.
-const CLOSED: [Size; 2] = [SMALL.asked().in_time(), Size { sessions: 1, ..SMALL.asked() }];
-const TEAMS: [Size; 9] = [
+const CLOSED: [Size; 3] = [
     SMALL.asked(),
+    Size { edits: true, sessions: 1, ..SMALL.asked() },
+    Size { sessions: 1, ..Size::new(1, 2, 2).asked().in_time() },
+];
+const TEAMS: [Size; 9] = [
     SMALL,
     Size { validation: true, ..SMALL }.asked(),
     Size { validation: true, ..SMALL },
     Size { edits: true, ..SMALL },
+    Size { loses_records: true, ..SMALL },
     Size::new(1, 2, 2).asked(),
     Size::new(1, 2, 2),
     Size::new(2, 2, 2),
@@ -36,21 +41,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut found_any = false;
     let teams = TEAMS.map(|size| (size, most)).into_iter().chain(CLOSED.map(|size| (size, CLOSES)));
     let teams: Vec<Value> = teams.map(|(size, most)| team(size, most, &mut found_any)).collect();
-    let properties: Vec<Value> = FAULTS.iter().map(|fault| property(fault, &mut found_any)).collect();
+    let faults = FAULTS.iter().zip(1..);
+    let properties: Vec<Value> = faults.map(|(fault, number)| property(fault, number, &mut found_any)).collect();
     evidence::write("exploration", json!({ "teams": teams, "properties": properties }))?;
     if found_any { Err("a promise is broken, or a fault is not noticed".into()) } else { Ok(()) }
 }
 
 fn team(size: Size, most: usize, found_any: &mut bool) -> Value {
-    let began = Instant::now();
-    let name = size.name();
-    let is_shown = std::io::stderr().is_terminal();
-    let watch = |visited: usize| {
-        if is_shown && visited.is_multiple_of(500) {
-            eprint!("\r{name}: {visited} boards visited");
-        }
-    };
-    let found = explore(size, most, None, &watch);
+    let (began, name) = (Instant::now(), size.name());
+    let found = explore(World::new(size), most, &shown(&name, most));
     let seconds = began.elapsed().as_secs_f64();
     let end = if found.closed { "closed" } else { "up to the bound" };
     println!(
@@ -69,9 +68,20 @@ fn team(size: Size, most: usize, found_any: &mut bool) -> Value {
     })
 }
 
-fn property(fault: &Fault, found_any: &mut bool) -> Value {
-    let Fault { tooth, promise, size, boards } = fault;
-    let found = explore(*size, *boards, Some(*tooth), &|_| {});
+/// The progress, on a terminal.
+fn shown(name: &str, most: usize) -> impl Fn(usize, usize) {
+    let is_shown = std::io::stderr().is_terminal();
+    move |visited, known| {
+        if is_shown && visited.is_multiple_of(500) {
+            eprint!("\r{name}: {visited} of {known} known boards visited, at most {most} ");
+        }
+    }
+}
+
+fn property(fault: &Fault, number: usize, found_any: &mut bool) -> Value {
+    let Fault { tooth, promise, boards, .. } = fault;
+    let name = format!("fault {number} of {}, {tooth:?}", FAULTS.len());
+    let found = explore(fault.world(), *boards, &shown(&name, *boards));
     let breaks: Vec<&str> = found.broken.iter().map(|one| one.property).collect();
     let is_exact = breaks == [*promise];
     *found_any |= !is_exact;
@@ -79,8 +89,10 @@ fn property(fault: &Fault, found_any: &mut bool) -> Value {
     let path =
         |wanted: &str| found.broken.iter().find(|one| one.property == wanted).map(|one| one.path.join(", "));
     let witness = found.witnesses.get(promise).map(|witness| witness.path.join(", "));
+    let begin: Vec<String> = (fault.begin)(fault.size).iter().map(Action::words).collect();
     json!({
         "name": promise, "mutation": format!("{tooth:?}"), "breaks": breaks, "witness": witness,
+        "begin": begin.join(", "),
         "broken_by": path(promise),
     })
 }

@@ -20,7 +20,7 @@ use liza_testkit::worlds::FEEDBACK;
 
 use crate::asked::asked_for;
 use crate::edits::Edit;
-use crate::world::{Accepted, LONG, SHORT, Tooth, World, register, sha};
+use crate::world::{Accepted, LONG, SHORT, Size, Tooth, World, register, sha};
 
 /// One thing that happens.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,7 +48,7 @@ pub enum Action {
     Reject(AgentId, TaskId),
     Merge(AgentId, TaskId),
     MergeConflict(AgentId, TaskId),
-    /// The merge is on the branch, and its record is lost. Not in the list of all: only simulated.
+    /// The merge is on the branch, and its record is lost.
     LoseMerge(AgentId, TaskId),
     /// The integration test fails with the task, and on the head without it.
     HoldMerge(AgentId, TaskId),
@@ -127,7 +127,7 @@ impl Action {
         for task in size.task_ids() {
             all.extend(size.coder_ids().flat_map(|coder| of_coder(coder, &task)));
             all.extend(
-                size.reviewer_ids().flat_map(|reviewer| of_reviewer(reviewer, &task, size.validation)),
+                size.reviewer_ids().flat_map(|reviewer| of_reviewer(reviewer, &task, size)),
             );
             if size.edits && !world.is_edited {
                 all.extend(Edit::ALL.map(|edit| Action::Edit(task.clone(), edit)));
@@ -223,7 +223,7 @@ fn of_coder(coder: AgentId, task: &TaskId) -> Vec<Action> {
     kinds.map(|kind| kind(coder, task.clone())).to_vec()
 }
 
-fn of_reviewer(reviewer: AgentId, task: &TaskId, validation: bool) -> Vec<Action> {
+fn of_reviewer(reviewer: AgentId, task: &TaskId, size: Size) -> Vec<Action> {
     let kinds: [fn(AgentId, TaskId) -> Action; 10] = [
         Action::ClaimReview,
         Action::ReleaseReview,
@@ -237,7 +237,10 @@ fn of_reviewer(reviewer: AgentId, task: &TaskId, validation: bool) -> Vec<Action
         Action::LateApproval,
     ];
     let mut all = kinds.map(|kind| kind(reviewer, task.clone())).to_vec();
-    if validation {
+    if size.loses_records {
+        all.push(Action::LoseMerge(reviewer, task.clone()));
+    }
+    if size.validation {
         let outcomes = [Outcome::Green, Outcome::Red, Outcome::Held, Outcome::Stale];
         all.extend(outcomes.map(|outcome| Action::Validate(reviewer, task.clone(), outcome)));
         all.extend([Action::BeginReview(reviewer, task.clone()), Action::HoldGate(reviewer, task.clone())]);

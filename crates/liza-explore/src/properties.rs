@@ -69,6 +69,12 @@ const OF_BOARDS: &[Property] = &[
     Property { name: STOP_FILES_HOLD, check: stop_files_hold },
 ];
 
+/// The names of all promises.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    let of_boards = OF_BOARDS.iter().map(|one| one.name);
+    of_boards.chain(OF_STEPS.iter().map(|one| one.name)).chain([BOARD_IS_VALID, SESSIONS_END, WAY_OUT])
+}
+
 /// Promises that a person's edit can break at once.
 const OF_RULES_ALONE: [&str; 3] = [ONE_OWNER, LIMITS_HOLD, BOARD_IS_VALID];
 
@@ -142,6 +148,13 @@ fn limits_hold(world: &World) -> Answer {
         at_most("crashes", record.crashes, config.max_crashes);
         at_most("idle exits", record.idle_exits, config.max_idle_exits);
         at_most("sessions", sprint.sessions.tasks.get(id).copied(), config.max_sessions);
+        at_most("replacements", record.rescope_depth, config.max_rescopes);
+        let blocks = u32::try_from(record.past().blocks_since_human).unwrap_or(u32::MAX);
+        at_most("blocks since the human", Some(blocks), config.max_blocks);
+    }
+    let exits = sprint.planner_exits.count;
+    if exits > config.max_crashes {
+        wrong.push(format!("{exits} sessions of the planner had no result, one after the other"));
     }
     if sprint.sessions.planner > config.max_planner_sessions {
         wrong.push(format!("the planner had {} sessions", sprint.sessions.planner));
@@ -237,8 +250,17 @@ pub(crate) fn decided(world: &World, agent: AgentId, stop_files: StopFiles) -> S
 }
 
 fn candidates(world: &World, agent: AgentId) -> Vec<Item> {
+    let approved = world.state.board.in_status(Status::Approved).next();
+    if let Some(first) = approved.filter(|_| is_first_merge_only(world, agent)) {
+        return vec![(WorkKind::Merge, first)];
+    }
     let Step::Work(work) = decided(world, agent, StopFiles::default()) else { return Vec::new() };
     work.iter().filter_map(|work| Some((work.kind(), work.task()?.clone()))).collect()
+}
+
+/// A broken supervisor tries the first merge again and again before it looks for other work.
+fn is_first_merge_only(world: &World, agent: AgentId) -> bool {
+    world.tooth == Some(Tooth::FirstMergeOnly) && agent.role() == Role::CodeReviewer
 }
 
 /// A planner that waits is woken for a blocked task that it has not looked at, unless only a person can let it go on.

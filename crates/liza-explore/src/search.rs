@@ -11,7 +11,7 @@ use crate::canonical::fingerprint;
 use crate::graph::{Edge, Graph, Mover};
 use crate::properties;
 use crate::teeth::bite;
-use crate::world::{Size, Tooth, World};
+use crate::world::World;
 
 /// The result of an exploration.
 #[derive(Debug, Default)]
@@ -45,8 +45,9 @@ pub struct Broken {
 
 /// Explores until nothing is left, or that many boards are known. What follows from a broken board is not visited: it
 /// would break other promises too. The result does not depend on the number of threads.
-pub fn explore(size: Size, most: usize, tooth: Option<Tooth>, watch: &dyn Fn(usize)) -> Explored {
-    let first = World { tooth, ..World::new(size) };
+///
+/// `watch` gets the number of boards that were visited, and of those that are known.
+pub fn explore(first: World, most: usize, watch: &dyn Fn(usize, usize)) -> Explored {
     let mut known: HashMap<u128, u32> = HashMap::from([(fingerprint(&first), 0)]);
     let mut queue = VecDeque::from([Open { at: 0, depth: 0, world: first }]);
     let mut found = Explored::default();
@@ -55,7 +56,7 @@ pub fn explore(size: Size, most: usize, tooth: Option<Tooth>, watch: &dyn Fn(usi
         let batch: Vec<Open> = queue.drain(..queue.len().min(BATCH)).collect();
         let is_full = known.len() >= most;
         for (board, look) in batch.iter().zip(look_at_all(&batch, &known, is_full)) {
-            watch(board.at as usize);
+            watch(board.at as usize, known.len());
             found.take(board, look, most, &mut known, &mut queue);
         }
     }

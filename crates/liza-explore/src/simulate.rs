@@ -5,6 +5,8 @@
 //! answers NEEDS YOU, sometimes, and rarely does what nobody asks for. After the storm nothing breaks any more, and the goal has to end.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use liza_core::model::{AgentId, Refusal, ReviewPhase, Role, Seconds, Status, StopFiles, TaskId};
@@ -15,7 +17,7 @@ use crate::asked::asked_for;
 use crate::canonical::canonical;
 use crate::properties::{self, decided};
 use crate::search::is_end;
-use crate::world::{Size, Tooth, World};
+use crate::world::{LEASE, Size, Tooth, World};
 
 /// The moves of the storm, and the most moves until the goal has ended after it.
 const STORM: usize = 150;
@@ -93,7 +95,7 @@ pub fn play(size: Size, actions: &[Action]) -> Simulated {
 }
 
 /// The results of many seeds together.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq)]
 pub struct Seeds {
     pub seeds: u64,
     pub moves: usize,
@@ -107,27 +109,51 @@ pub struct Seeds {
     pub broken: Option<(u64, String)>,
 }
 
-/// Runs one seed after the other, until one fails or the time is over.
-pub fn simulate_many(first: u64, most: u64, limit: Option<Duration>, watch: &dyn Fn(u64)) -> Seeds {
-    let (mut all, began) = (Seeds::default(), Instant::now());
+/// Runs seeds on all cores, until one fails or the time is over. What it counts does not depend on the number of cores.
+pub fn simulate_many(
+    first: u64,
+    most: u64,
+    limit: Option<Duration>,
+    watch: &(dyn Fn(u64) + Sync),
+) -> Seeds {
+    let (all, next, began) = (Mutex::new(Seeds::default()), AtomicU64::new(first), Instant::now());
     let is_over = || limit.is_some_and(|limit| began.elapsed() > limit);
-    for seed in (first..first + most).take_while(|_| !is_over()) {
-        let run = simulate(Size::of_seed(seed), seed, None);
-        all.seeds += 1;
-        (all.merged, all.abandoned, all.moves) =
-            (all.merged + run.merged, all.abandoned + run.abandoned, all.moves + run.moves);
-        run.refusals.into_iter().for_each(|(code, count)| *all.refusals.entry(code).or_default() += count);
-        run.faults.into_iter().for_each(|(what, count)| *all.faults.entry(what).or_default() += count);
-        watch(all.seeds);
-        if let Some(why) = run.broken {
-            all.broken = Some((seed, format!("{}: {why}", Size::of_seed(seed).name())));
-            break;
+    let work = || {
+        while !is_over() && all.lock().unwrap().broken.is_none() {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= first + most {
+                break;
+            }
+            let run = simulate(Size::of_seed(seed), seed, None);
+            let mut all = all.lock().unwrap();
+            all.add(run);
+            watch(all.seeds);
         }
-    }
-    all
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(work);
+        }
+        work();
+    });
+    all.into_inner().unwrap()
 }
 
 impl Seeds {
+    fn add(&mut self, run: Simulated) {
+        self.seeds += 1;
+        self.moves += run.moves;
+        self.merged += run.merged;
+        self.abandoned += run.abandoned;
+        run.refusals.into_iter().for_each(|(code, count)| *self.refusals.entry(code).or_default() += count);
+        run.faults.into_iter().for_each(|(what, count)| *self.faults.entry(what).or_default() += count);
+        let is_first = self.broken.as_ref().is_none_or(|(first, _)| run.seed < *first);
+        if let Some(why) = run.broken.filter(|_| is_first) {
+            self.broken = Some((run.seed, format!("{}: {why}", Size::of_seed(run.seed).name())));
+        }
+    }
+
     /// The codes of the rules' refusals, and those of them that were not met.
     pub fn coverage(&self) -> (BTreeSet<&'static str>, BTreeSet<&'static str>) {
         let all: BTreeSet<&str> = Refusal::ROWS.iter().map(|row| row.code).collect();
@@ -178,9 +204,11 @@ impl Team {
         self.found.moves += 1;
         let pause = if !calm && self.dice.percent() < 3 { Seconds(1_830) } else { Seconds(20) };
         self.world.now = self.world.now + pause;
-        // Only supervisors that live renew; after a long sleep of the machine it may be too late.
+        // Only supervisors that live renew, in the second half of a lease; after a long sleep of the machine it may be too late.
         for agent in self.alive.clone() {
-            self.take(Action::Renew(agent));
+            if self.is_due(agent) {
+                self.take(Action::Renew(agent));
+            }
         }
         match if calm { 100 } else { self.dice.percent() } {
             0..6 => self.die(),
@@ -195,6 +223,12 @@ impl Team {
             self.revive();
             self.help();
         }
+    }
+
+    fn is_due(&self, agent: AgentId) -> bool {
+        let entry = self.world.state.board.agents.ready().and_then(|all| all.get(&agent));
+        let expires = entry.and_then(|entry| entry.lease_expires);
+        expires.is_some_and(|expires| expires < self.world.now + Seconds(LEASE.0 / 2))
     }
 
     /// Takes an action, asks all promises, and says whether it was accepted.

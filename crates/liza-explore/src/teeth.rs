@@ -16,16 +16,32 @@ pub struct Fault {
     pub size: Size,
     /// As many boards as it needs to show.
     pub boards: usize,
+    /// The steps to the first board.
+    pub begin: fn(Size) -> Vec<Action>,
 }
 
 const SMALL: Size = Size::new(1, 1, 1);
 const VALIDATED: Size = Size { validation: true, ..SMALL };
 
 const fn fault(tooth: Tooth, promise: &'static str) -> Fault {
-    Fault { tooth, promise, size: SMALL, boards: 700 }
+    Fault { tooth, promise, size: SMALL, boards: 700, begin: |_| Vec::new() }
 }
 
-pub const FAULTS: [Fault; 13] = [
+/// The first task is approved and its merge waits for the person; the second one waits for its review.
+fn held_merge_before_a_review(size: Size) -> Vec<Action> {
+    let (coder, reviewer) = (AgentId::new(Role::Coder, 1), AgentId::new(Role::CodeReviewer, 1));
+    let submitted = |task: &TaskId| {
+        [Action::Reserve(coder, task.clone()), Action::Claim(coder, task.clone()), Action::Submit(coder, task.clone())]
+    };
+    let tasks: Vec<TaskId> = size.task_ids().collect();
+    let judged = tasks.first().into_iter().flat_map(|task| {
+        let approved = [Action::ClaimReview(reviewer, task.clone()), Action::Approve(reviewer, task.clone())];
+        submitted(task).into_iter().chain(approved).chain([Action::HoldMerge(reviewer, task.clone())])
+    });
+    judged.chain(tasks.iter().skip(1).flat_map(submitted)).collect()
+}
+
+pub const FAULTS: [Fault; 15] = [
     fault(Tooth::TwoOwners, promise::ONE_OWNER),
     fault(Tooth::MergesUnapproved, promise::MERGED_IS_APPROVED),
     Fault { size: VALIDATED, boards: 1_000, ..fault(Tooth::IgnoresValidation, promise::MERGED_IS_VERIFIED) },
@@ -33,6 +49,16 @@ pub const FAULTS: [Fault; 13] = [
     fault(Tooth::RevivesAbandoned, promise::TERMINAL_STAYS),
     fault(Tooth::CountsTooFar, promise::LIMITS_HOLD),
     fault(Tooth::LeavesWork, promise::WORK_IS_CONSERVED),
+    Fault {
+        size: Size::new(2, 1, 1),
+        begin: held_merge_before_a_review,
+        ..fault(Tooth::FirstMergeOnly, promise::WORK_IS_CONSERVED)
+    },
+    Fault {
+        size: Size { loses_records: true, ..SMALL },
+        boards: 1_500,
+        ..fault(Tooth::ForgetsLostMerge, promise::MERGED_ONCE)
+    },
     fault(Tooth::IgnoresBlocked, promise::PLANNER_IS_WOKEN),
     fault(Tooth::HearsFenced, promise::LATE_IS_REFUSED),
     fault(Tooth::IgnoresStopFiles, promise::STOP_FILES_HOLD),
@@ -40,6 +66,14 @@ pub const FAULTS: [Fault; 13] = [
     fault(Tooth::ForgetsExits, promise::SESSIONS_END),
     fault(Tooth::AsksNobody, promise::WAY_OUT),
 ];
+
+impl Fault {
+    /// The first board of the broken machine.
+    pub fn world(&self) -> World {
+        let first = World { tooth: Some(self.tooth), ..World::new(self.size) };
+        (self.begin)(self.size).iter().fold(first, |world, action| step(&world, action).unwrap())
+    }
+}
 
 /// The next board, where the fault shows; `None` where the machine does what it should.
 pub(crate) fn bite(tooth: Tooth, world: &World, action: &Action) -> Option<World> {

@@ -34,6 +34,8 @@ pub struct Size {
     pub people: bool,
     /// If true, leases end; if not, every supervisor that is registered renews in time.
     pub expiry: bool,
+    /// If true, a merge can be on the branch without its record.
+    pub loses_records: bool,
     /// The most sessions of a task, and of the planner.
     pub sessions: u32,
 }
@@ -48,6 +50,7 @@ impl Size {
             edits: false,
             people: true,
             expiry: true,
+            loses_records: false,
             sessions: 4,
         }
     }
@@ -77,11 +80,12 @@ impl Size {
     pub fn name(self) -> String {
         let validation = if self.validation { " with validation" } else { "" };
         let edits = if self.edits { " with an edit by hand" } else { "" };
+        let lost = if self.loses_records { ", records of merges are lost" } else { "" };
         let people = if self.people { "" } else { ", people do what they are asked" };
         let sessions = if self.sessions == 1 { ", one session per task" } else { "" };
         let expiry = if self.expiry { "" } else { ", no lease ends" };
         format!(
-            "{} × {} × {}{validation}{edits}{people}{expiry}{sessions}",
+            "{} × {} × {}{validation}{edits}{lost}{people}{expiry}{sessions}",
             self.tasks, self.coders, self.reviewers
         )
     }
@@ -142,6 +146,7 @@ pub enum Tooth {
     RevivesAbandoned,
     CountsTooFar,
     LeavesWork,
+    FirstMergeOnly,
     IgnoresBlocked,
     HearsFenced,
     IgnoresValidation,

@@ -2,14 +2,17 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use liza_explore::late::compare_late;
 use liza_explore::pairs::compare;
+use liza_explore::properties::names;
 use liza_explore::search::{Broken, Explored, explore};
 use liza_explore::simulate::{simulate, simulate_many};
+use liza_explore::symmetry::compare_swapped;
 use liza_explore::teeth::FAULTS;
-use liza_explore::world::{Size, Tooth};
+use liza_explore::world::{Size, Tooth, World};
 
 const SMALL: Size = Size::new(1, 1, 1);
 
@@ -50,18 +53,34 @@ fn however_long_ago_a_lease_ended_the_board_answers_alike() {
     }
 }
 
-/// No board is left to visit, and no promise is broken on any; `just full` with two sessions per task, and with leases that end.
+/// Without this, the same team with other names of its agents would be explored again.
+///
+/// Covers: PV-01, PV-02
+#[test]
+fn agents_that_swap_their_places_are_told_apart_by_their_names_only() {
+    let seeds = if std::env::var_os("LIZA_FULL").is_some() { 0..20 } else { 0..2 };
+    for size in [Size::new(1, 2, 2), Size::new(1, 2, 2).asked(), Size { validation: true, ..Size::new(2, 2, 2) }] {
+        let swapped = compare_swapped(size, seeds.clone());
+        assert_eq!(swapped.differences, Vec::<String>::new(), "{}: of {} pairs", size.name(), swapped.pairs);
+        assert!(swapped.pairs >= 200, "{}: {} pairs", size.name(), swapped.pairs);
+    }
+}
+
+/// No board is left to visit, and no promise is broken on any; `just full` with two sessions per task, with an edit by hand, and
+/// with two coders and two code reviewers.
 ///
 /// Covers: PV-02
 #[test]
 fn the_smallest_team_closes() {
-    let asked = SMALL.asked().in_time();
-    let mut teams = vec![(Size { sessions: 1, ..asked }, 2_000)];
+    let one_session = |size| Size { sessions: 1, ..size };
+    let mut teams = vec![(one_session(SMALL.asked()), 2_000)];
     if std::env::var_os("LIZA_FULL").is_some() {
-        teams.extend([(asked, 400_000), (Size { sessions: 1, ..SMALL.asked() }, 400_000)]);
+        let edited = Size { edits: true, ..one_session(SMALL.asked()) };
+        let four = one_session(Size::new(1, 2, 2).asked().in_time());
+        teams.extend([(SMALL.asked(), 100_000), (edited, 100_000), (four, 20_000)]);
     }
     for (size, most) in teams {
-        let found = explore(size, most, None, &|_| {});
+        let found = explore(World::new(size), most, &|_, _| {});
         println!(
             "{}: {} boards, {} steps, depth {}",
             size.name(),
@@ -78,12 +97,33 @@ fn the_smallest_team_closes() {
 #[test]
 fn no_promise_is_broken_on_any_board_up_to_the_bound() {
     let validated = Size { validation: true, ..SMALL };
-    for (size, most) in
-        [(SMALL, 3_000), (validated, 2_000), (Size::new(1, 2, 2), 2_000), (Size::new(2, 2, 2), 2_000)]
-    {
-        let found = explore(size, most, None, &|_| {});
+    let loses_records = Size { loses_records: true, ..SMALL };
+    let teams = [
+        (SMALL, 3_000),
+        (validated, 2_000),
+        (loses_records, 2_000),
+        (Size::new(1, 2, 2), 2_000),
+        (Size::new(2, 2, 2), 2_000),
+    ];
+    for (size, most) in teams {
+        let found = explore(World::new(size), most, &|_, _| {});
         assert_eq!(broken(&found), Vec::<String>::new(), "{}: {} boards", size.name(), found.states);
     }
+}
+
+/// Two runs look at the same boards in the same order, on any number of cores.
+///
+/// Covers: PV-02, PV-03, TR-04
+#[test]
+fn a_second_run_finds_the_same() {
+    let explored = || {
+        let found = explore(World::new(Size::new(2, 2, 2)), 700, &|_, _| {});
+        let witnesses: Vec<_> = found.witnesses.into_iter().map(|(name, one)| (name, one.count, one.path)).collect();
+        (found.states, found.transitions, found.depth, found.refusals, witnesses)
+    };
+    assert_eq!(explored(), explored());
+    let simulated = || simulate_many(5, 12, None, &|_| {});
+    assert_eq!(simulated(), simulated());
 }
 
 fn broken(found: &Explored) -> Vec<String> {
@@ -95,11 +135,13 @@ fn broken(found: &Explored) -> Vec<String> {
 #[test]
 fn every_promise_has_a_fault_that_breaks_it_alone() {
     for fault in FAULTS {
-        let found = explore(fault.size, fault.boards, Some(fault.tooth), &|_| {});
+        let found = explore(fault.world(), fault.boards, &|_, _| {});
         let broken: Vec<&str> = found.broken.iter().map(|broken| broken.property).collect();
         assert_eq!(broken, [fault.promise], "{:?}", fault.tooth);
         assert!(found.witnesses.contains_key(fault.promise), "{}", fault.promise);
     }
+    let with_fault: BTreeSet<&str> = FAULTS.iter().map(|fault| fault.promise).collect();
+    assert_eq!(names().collect::<BTreeSet<_>>(), with_fault);
 }
 
 /// As many seeds as fit into some seconds, 10,000 in `just full`; `just simulate` runs more, and one of them again.
