@@ -42,7 +42,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let teams = TEAMS.map(|size| (size, most)).into_iter().chain(CLOSED.map(|size| (size, CLOSES)));
     let teams: Vec<Value> = teams.map(|(size, most)| team(size, most, &mut found_any)).collect();
     let faults = FAULTS.iter().zip(1..);
-    let properties: Vec<Value> = faults.map(|(fault, number)| property(fault, number, &mut found_any)).collect();
+    let properties: Vec<Value> =
+        faults.map(|(fault, number)| property(fault, number, &mut found_any)).collect();
     evidence::write("exploration", json!({ "teams": teams, "properties": properties }))?;
     if found_any { Err("a promise is broken, or a fault is not noticed".into()) } else { Ok(()) }
 }

@@ -126,9 +126,7 @@ impl Action {
         }
         for task in size.task_ids() {
             all.extend(size.coder_ids().flat_map(|coder| of_coder(coder, &task)));
-            all.extend(
-                size.reviewer_ids().flat_map(|reviewer| of_reviewer(reviewer, &task, size)),
-            );
+            all.extend(size.reviewer_ids().flat_map(|reviewer| of_reviewer(reviewer, &task, size)));
             if size.edits && !world.is_edited {
                 all.extend(Edit::ALL.map(|edit| Action::Edit(task.clone(), edit)));
             }

@@ -110,12 +110,7 @@ pub struct Seeds {
 }
 
 /// Runs seeds on all cores, until one fails or the time is over. What it counts does not depend on the number of cores.
-pub fn simulate_many(
-    first: u64,
-    most: u64,
-    limit: Option<Duration>,
-    watch: &(dyn Fn(u64) + Sync),
-) -> Seeds {
+pub fn simulate_many(first: u64, most: u64, limit: Option<Duration>, watch: &(dyn Fn(u64) + Sync)) -> Seeds {
     let (all, next, began) = (Mutex::new(Seeds::default()), AtomicU64::new(first), Instant::now());
     let is_over = || limit.is_some_and(|limit| began.elapsed() > limit);
     let work = || {

@@ -31,7 +31,11 @@ const fn fault(tooth: Tooth, promise: &'static str) -> Fault {
 fn held_merge_before_a_review(size: Size) -> Vec<Action> {
     let (coder, reviewer) = (AgentId::new(Role::Coder, 1), AgentId::new(Role::CodeReviewer, 1));
     let submitted = |task: &TaskId| {
-        [Action::Reserve(coder, task.clone()), Action::Claim(coder, task.clone()), Action::Submit(coder, task.clone())]
+        [
+            Action::Reserve(coder, task.clone()),
+            Action::Claim(coder, task.clone()),
+            Action::Submit(coder, task.clone()),
+        ]
     };
     let tasks: Vec<TaskId> = size.task_ids().collect();
     let judged = tasks.first().into_iter().flat_map(|task| {

@@ -59,7 +59,9 @@ fn however_long_ago_a_lease_ended_the_board_answers_alike() {
 #[test]
 fn agents_that_swap_their_places_are_told_apart_by_their_names_only() {
     let seeds = if std::env::var_os("LIZA_FULL").is_some() { 0..20 } else { 0..2 };
-    for size in [Size::new(1, 2, 2), Size::new(1, 2, 2).asked(), Size { validation: true, ..Size::new(2, 2, 2) }] {
+    for size in
+        [Size::new(1, 2, 2), Size::new(1, 2, 2).asked(), Size { validation: true, ..Size::new(2, 2, 2) }]
+    {
         let swapped = compare_swapped(size, seeds.clone());
         assert_eq!(swapped.differences, Vec::<String>::new(), "{}: of {} pairs", size.name(), swapped.pairs);
         assert!(swapped.pairs >= 200, "{}: {} pairs", size.name(), swapped.pairs);
@@ -118,7 +120,8 @@ fn no_promise_is_broken_on_any_board_up_to_the_bound() {
 fn a_second_run_finds_the_same() {
     let explored = || {
         let found = explore(World::new(Size::new(2, 2, 2)), 700, &|_, _| {});
-        let witnesses: Vec<_> = found.witnesses.into_iter().map(|(name, one)| (name, one.count, one.path)).collect();
+        let witnesses: Vec<_> =
+            found.witnesses.into_iter().map(|(name, one)| (name, one.count, one.path)).collect();
         (found.states, found.transitions, found.depth, found.refusals, witnesses)
     };
     assert_eq!(explored(), explored());
