@@ -14,7 +14,7 @@ use super::exits::NOT_STARTED;
 use super::level::RecordedSession;
 use super::start::STAGE;
 
-/// The option that makes `liza confine` such a process; the process in the room, its identity and the port there follow.
+/// The option that makes `liza confine` such a process; the process in the room with its identity, and the port there follow.
 const FORWARD: &str = "--forward";
 
 /// Dropping it closes the port.
@@ -29,7 +29,7 @@ impl Forwarding {
     pub fn start(liza: &Path, listener: TcpListener, of: &RecordedSession, port: u16) -> io::Result<Self> {
         let mut command = Command::new(liza);
         let identity = of.identity.as_deref().unwrap_or_default();
-        command.args([STAGE, FORWARD, &of.process.to_string(), identity, &port.to_string()]);
+        command.args([STAGE, FORWARD, &format!("{} {identity}", of.process), &port.to_string()]);
         command.stdin(OwnedFd::from(listener)).stdout(Stdio::piped());
         let mut server = command.spawn()?;
         drop(command);
@@ -66,10 +66,10 @@ impl Drop for Forwarding {
 
 /// The process with its identity, and the port, in the arguments of such a process; `None` for others.
 pub fn forwarded(arguments: &[OsString]) -> Option<((u32, &str), u16)> {
-    let [_, verb, option, process, identity, port] = arguments else { return None };
+    let [_, verb, option, process, port] = arguments else { return None };
     let is_one = verb == STAGE && option == FORWARD;
-    let process = (process.to_str()?.parse().ok()?, identity.to_str()?);
-    Some((process, port.to_str()?.parse().ok()?)).filter(|_| is_one)
+    let (process, identity) = process.to_str()?.split_once(' ')?;
+    Some(((process.parse().ok()?, identity), port.to_str()?.parse().ok()?)).filter(|_| is_one)
 }
 
 /// Serves the listener on standard input; returns the exit code.
