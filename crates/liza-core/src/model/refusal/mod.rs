@@ -406,7 +406,7 @@ refusals! {
     /// a text has the wrong form, is too long or is not text; the message shows what is expected
     BadText { what: &'static str, problem: String } = "bad_text" Refused
         says("{what}: {problem}");
-    /// a specification is a file of the project, never one of Liza's or git's
+    /// a specification is a file inside the project, and none of Liza's or git's
     BadSpec { spec: String, folder: String } = "bad_spec" Refused
         says("{spec} lies in {folder}, which belongs to Liza or git: it is no specification")
         hint("name a file of the project, such as specs/vision.md");
