@@ -14,7 +14,7 @@ use liza_core::rules::approvals::has_approval;
 use liza_core::rules::triggers::{Trigger, TriggerKind, planner_triggers};
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::form::Form;
+use crate::form::{Form, Names};
 use crate::world::{Size, World, sha};
 
 /// Keys of a task that no rule asks for, and those of which only the answers of `task` are asked.
@@ -109,13 +109,6 @@ pub fn canonical(world: &World) -> String {
 /// The hash of the board with the names that it has.
 pub(crate) fn plain(world: &World) -> u128 {
     xxh3_128(canonical(world).as_bytes())
-}
-
-/// New names for agents: each with the one that it gets.
-pub(crate) type Names = Vec<(String, String)>;
-
-pub(crate) fn name_in<'t>(names: &'t Names, agent: &'t str) -> &'t str {
-    names.iter().find(|(from, _)| from == agent).map_or(agent, |(_, to)| to)
 }
 
 /// All ways to swap two agents of a role, the first of which swaps none. A person who edits the file names one of them.

@@ -10,7 +10,12 @@ use serde::Serialize;
 use serde::de::value::Error;
 use serde::ser::{self, Serializer};
 
-use crate::canonical::{Names, name_in};
+/// New names for agents: each with the one that it gets.
+pub(crate) type Names = Vec<(String, String)>;
+
+pub(crate) fn name_in<'t>(names: &'t Names, agent: &'t str) -> &'t str {
+    names.iter().find(|(from, _)| from == agent).map_or(agent, |(_, to)| to)
+}
 
 /// In seconds, a year: no run gets so far.
 const FAR: i64 = 365 * 86_400;

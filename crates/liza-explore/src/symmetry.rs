@@ -10,7 +10,8 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::alphabet::{Action, step};
 use crate::asked::asked_for;
-use crate::canonical::{Names, name_in, renamed, renamings};
+use crate::canonical::{renamed, renamings};
+use crate::form::{Names, name_in};
 use crate::properties::ask_board;
 use crate::simulate::Dice;
 use crate::with_words::with_words;

@@ -66,7 +66,7 @@ fn the_sprint_is_shown_with_its_plan_and_figures() {
     project.add_task("core");
     let text = project.liza(&["sprint", "show"]).ok().to_owned();
     assert!(text.starts_with("sprint-1  IN_PROGRESS\nstarted "), "{text}");
-    assert!(text.contains("UNCLAIMED           core") && text.contains("tasks     0 done"), "{text}");
+    assert!(text.contains("UNCLAIMED           core") && text.contains("tasks     0 ended"), "{text}");
     let result = project.liza(&["sprint", "show", "--json"]).result();
     assert_eq!(result["sprint"]["scope"]["planned"][0], "core");
     assert_eq!(result["metrics"]["tasks_done"], 0);

@@ -30,7 +30,13 @@ impl Registry {
             fs::write(package.join(file), text).unwrap();
         }
         let mut pack = cargo(folder);
-        pack.current_dir(&package).args(["package", "--offline", "--no-verify", "--allow-dirty", "-q"]);
+        pack.current_dir(&package).env_remove("CARGO_TARGET_DIR").args([
+            "package",
+            "--offline",
+            "--no-verify",
+            "--allow-dirty",
+            "-q",
+        ]);
         assert!(pack.status().unwrap().success());
         let archive = package.join("target/package/planted-0.1.0.crate");
         let sum = Command::new("sha256sum").arg(&archive).output().unwrap();

@@ -109,7 +109,7 @@ fn lock_modify_runs_on_a_copy_with_the_rights_of_the_session() {
     );
     assert_eq!(written(&bench, "own"), "change applied\n");
     let state = fs::read_to_string(bench.project.root.join(".liza/state.yaml")).unwrap();
-    assert!(state.contains("own_note: mine") && !state.contains("999"), "{state}");
+    assert!(state.contains("own_note: mine") && !state.contains("max_review_cycles: 999"), "{state}");
     assert!(written(&bench, "where").contains("liza-modify-"), "{}", written(&bench, "where"));
     assert!(written(&bench, "config").contains("coder-1"), "{}", written(&bench, "config"));
     assert!(written(&bench, "broken").contains("unchanged"), "{}", written(&bench, "broken"));

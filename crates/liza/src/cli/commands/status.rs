@@ -328,10 +328,10 @@ fn confinement(view: &View, columns: usize) -> Vec<String> {
     let mut lines = indent(&format!("confinement {}{network}", least.level), 2, columns);
     let Some(shared) = &least.shared else { return lines };
     // Beside the level if there is room, and one line at most: `liza doctor` has all of it.
-    let beside = format!("; shared with you: {shared}");
-    match lines.last_mut().filter(|last| width(last) + width(&beside) <= columns) {
-        Some(last) => last.push_str(&beside),
-        None => lines.push(format!("  {}", cut(beside.trim_start_matches("; "), columns.saturating_sub(2)))),
+    let words = format!("shared with you: {shared}");
+    match lines.last_mut().filter(|last| width(last) + 2 + width(&words) <= columns) {
+        Some(last) => last.push_str(&format!("; {words}")),
+        None => lines.push(format!("  {}", cut(&words, columns.saturating_sub(2)))),
     }
     lines
 }
