@@ -54,7 +54,8 @@ fn reported_usage_adds_up_for_agent_and_task() {
     assert_eq!(agent["context_percent"], 12, "the last reported value");
     let text = bench.project.liza(&["status"]).ok().to_owned();
     assert!(text.contains("context 12 % · 12.6k tokens, $0.75 + 11k"), "{text}");
-    assert_eq!(text.matches("12.6k tokens, $0.75").count(), 3, "agent, task and sprint: {text}");
+    // The line of the sprint has no room for it at this width, and drops it as a whole.
+    assert_eq!(text.matches("12.6k tokens, $0.75").count(), 2, "agent and task: {text}");
     assert_eq!((&status["sprint"]["usage"], &status["goal"]["usage"]), (&all, &all), "{status:#}");
     let shown = bench.project.liza(&["show", "t1"]).ok().to_owned();
     assert!(shown.contains("12.6k tokens (12.5k in, 117 out), 400 from the cache, $0.75"), "{shown}");
