@@ -306,6 +306,12 @@ fn is_watched(key: &[u8]) -> bool {
     }
 }
 
+/// True for a setting of a program that git runs on the files of a checkout.
+pub(crate) fn is_run_on_files(key: &str) -> bool {
+    let is_diff = key.starts_with("diff.") && [".textconv", ".command"].iter().any(|end| key.ends_with(end));
+    is_diff || key == "diff.external" || is_filter(key.as_bytes())
+}
+
 /// True if a command is one of Git LFS and nothing else, so that no name of a file can become a part of it.
 pub(crate) fn is_large_files(command: &[u8]) -> bool {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b" -_./%".contains(byte);

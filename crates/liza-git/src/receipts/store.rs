@@ -62,8 +62,7 @@ impl Repo {
     /// All names that the project has: more than one if two machines began at the same time.
     pub fn project_names(&self) -> Result<Vec<String>, GitError> {
         let Some(tip) = self.receipts_tip() else { return Ok(Vec::new()) };
-        let command = self.command("reading the project's name");
-        let names = command.args(["ls-tree", "--name-only", tip.as_str(), "project/"]).read_text()?;
+        let names = self.names_in(&tip, "project/", "reading the project's name")?;
         Ok(names.lines().filter_map(|path| path.strip_prefix("project/")).map(str::to_owned).collect())
     }
 
@@ -108,9 +107,14 @@ impl Repo {
     /// The names of the receipts about a submitted commit.
     pub fn receipts_about(&self, commit: &Sha) -> Result<Vec<Digest>, GitError> {
         let Some(tip) = self.receipts_tip() else { return Ok(Vec::new()) };
-        let (command, folder) = (self.command("looking for receipts"), folder_about(commit));
-        let names = command.args(["ls-tree", "--name-only", tip.as_str(), &folder]).read_text()?;
+        let names = self.names_in(&tip, &folder_about(commit), "looking for receipts")?;
         Ok(names.lines().filter_map(|path| path.rsplit('/').next()?.parse().ok()).collect())
+    }
+
+    /// The paths in a folder of the chain, one in each line.
+    fn names_in(&self, tip: &Sha, folder: &str, action: &str) -> Result<String, GitError> {
+        let command = self.command(action).args(["ls-tree", "--name-only", tip.as_str(), folder]);
+        Ok(String::from_utf8_lossy(&self.ask(&command)?).into_owned())
     }
 
     fn add_files(&self, files: &[NewFile<'_>]) -> Result<(), GitError> {

@@ -31,6 +31,15 @@ pub struct AgentRepo {
     folder: UntrustedFolder,
 }
 
+/// The place that a `.git` file names, exactly as git reads it: a blank at its end is a part of the name.
+pub(crate) fn linked_place(text: &[u8]) -> Option<&OsStr> {
+    let mut place = text.strip_prefix(b"gitdir: ")?;
+    while let [rest @ .., b'\n' | b'\r'] = place {
+        place = rest;
+    }
+    Some(OsStr::from_bytes(place))
+}
+
 impl AgentRepo {
     /// The repository whose files are in `tree`; `None` unless `.git` is a folder.
     pub fn of(tree: &Path) -> Option<Self> {
@@ -44,10 +53,7 @@ impl AgentRepo {
     pub fn inside(tree: &Path, path: &Path, place: &Path) -> Option<Self> {
         let link = path.join(".git");
         let git_dir = match UntrustedFolder::open(tree).ok()?.read(&link, SMALL) {
-            Ok(text) => {
-                let named = text.trim_ascii().strip_prefix(b"gitdir:")?.trim_ascii();
-                without_dots(&tree.join(path).join(OsStr::from_bytes(named)))
-            }
+            Ok(text) => without_dots(&tree.join(path).join(linked_place(&text)?)),
             Err(_) => tree.join(link),
         };
         let folder = UntrustedFolder::open(place).ok()?.folder(git_dir.strip_prefix(place).ok()?).ok()?;

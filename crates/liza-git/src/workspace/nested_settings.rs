@@ -5,7 +5,6 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use liza_host::worktrees::WORKTREES;
@@ -14,7 +13,7 @@ use liza_sandbox::sys::untrusted::{EntryKind, UntrustedFolder};
 use crate::diff::isolated::setting_lines;
 use crate::program::error::GitError;
 use crate::program::repo::Repo;
-use crate::workspace::agent_repo::without_dots;
+use crate::workspace::agent_repo::{linked_place, without_dots};
 use crate::workspace::giant_files::remove_waiting;
 use crate::workspace::unfinished::remove_unfinished;
 
@@ -40,7 +39,8 @@ const KEPT_PARTS: [(&str, &[&str]); 3] =
     [("remote", &["url", "fetch"]), ("branch", &["remote", "merge"]), ("submodule", &["url", "active"])];
 
 /// Settings that win over those of the person too, who may have a monitor for every repository.
-const OURS: [(&str, &str); 2] = [("core.fsmonitor", "false"), ("core.hookspath", "/dev/null")];
+const OURS: [(&str, &str); 3] =
+    [("core.fsmonitor", "false"), ("core.hookspath", "/dev/null"), ("core.usereplacerefs", "false")];
 
 const CONFIG_MAX: u64 = 1 << 20;
 
@@ -54,7 +54,7 @@ impl Repo {
     pub(crate) fn restore_nested(&self, tree: &Path) -> Result<(), GitError> {
         let Ok(root) = UntrustedFolder::open(tree) else { return Ok(()) };
         let walk = Walk { repo: self, tree, agents: AgentPlaces::around(self, tree) };
-        let Some(left) = walk.restore(&root, Path::new(""), DEEPEST) else { return Ok(()) };
+        let Some(left) = walk.restore(&root, Path::new(""), (DEEPEST, false)) else { return Ok(()) };
         let why =
             format!("it lies below {DEEPEST} folders, so git there is as the session left it: remove it");
         Err(GitError::io(ACTION, &tree.join(left), io::Error::other(why)))
@@ -68,7 +68,7 @@ impl Repo {
     ) -> io::Result<()> {
         let old = folder.read(Path::new("config"), CONFIG_MAX).unwrap_or_default();
         remove_unfinished(folder)?;
-        for name in ["commondir", "config.worktree"] {
+        for name in ["commondir", "config.worktree", "info/grafts"] {
             folder.remove(Path::new(name))?;
         }
         let list = ["config", "--file", "-", "--no-includes", "--list", "-z"];
@@ -92,9 +92,16 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Returns a folder that lies too deep.
-    fn restore(&self, folder: &UntrustedFolder, path: &Path, depth: usize) -> Option<PathBuf> {
+    /// Returns a folder that lies too deep. What a repository has of itself is files and folders: git would wait at a pipe.
+    fn restore(
+        &self,
+        folder: &UntrustedFolder,
+        path: &Path,
+        (depth, is_git): (usize, bool),
+    ) -> Option<PathBuf> {
         let entries = folder.entries().ok()?;
+        let has = |wanted: &str| entries.iter().any(|(name, _)| name == wanted);
+        let is_git = is_git || has("HEAD") && has("objects") && has("refs");
         if path != Path::new(".git") {
             let _ = restore_folder(self.repo, self.tree, path, (folder, &entries));
         }
@@ -105,9 +112,9 @@ impl Walk<'_> {
                 EntryKind::Folder => {
                     // It may have been removed above.
                     let Ok(inner) = folder.folder(Path::new(name)) else { continue };
-                    left = self.restore(&inner, &path.join(name), depth - 1).or(left);
+                    left = self.restore(&inner, &path.join(name), (depth - 1, is_git)).or(left);
                 }
-                EntryKind::Other if self.agents.has_link(folder, path, name) => {
+                EntryKind::Other if is_git || self.agents.has_link(folder, path, name) => {
                     let _ = folder.remove(Path::new(name));
                 }
                 EntryKind::File | EntryKind::Other => {}
@@ -148,8 +155,7 @@ fn restore_folder(
 /// True if a `.git` file leads to a folder of the worktree.
 fn leads_inside(tree: &Path, path: &Path, folder: &UntrustedFolder) -> bool {
     let Ok(text) = folder.read(Path::new(".git"), 4 << 10) else { return false };
-    let Some(place) = text.strip_prefix(b"gitdir: ") else { return false };
-    lies_in(tree, &tree.join(path).join(OsStr::from_bytes(place.trim_ascii())))
+    linked_place(&text).is_some_and(|place| lies_in(tree, &tree.join(path).join(place)))
 }
 
 fn lies_in(tree: &Path, place: &Path) -> bool {
@@ -170,10 +176,14 @@ impl<'a> AgentPlaces<'a> {
         Self { tree, real: tree.canonicalize().ok(), places: real.chain(named.clone()).collect() }
     }
 
-    /// True if that entry of a folder is a link to such a place, or through one.
+    /// True if that entry of a folder is a link to such a place, or through one. What lies behind a process differs for each
+    /// program that follows the link.
     fn has_link(&self, folder: &UntrustedFolder, path: &Path, name: &OsStr) -> bool {
         let Ok(target) = folder.link(Path::new(name)) else { return false };
         let named = without_dots(&self.tree.join(path).join(target));
+        if ["/proc", "/dev/fd"].iter().any(|place| named.starts_with(place)) {
+            return true;
+        }
         let real = named.ancestors().find_map(|above| above.canonicalize().ok());
         [Some(named), real].into_iter().flatten().any(|place| self.contains(&place))
     }

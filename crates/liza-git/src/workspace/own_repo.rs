@@ -17,7 +17,7 @@ use crate::diff::isolated::{format_settings, setting_lines};
 use crate::program::command::TREE_LIMIT;
 use crate::program::error::GitError;
 use crate::program::leftovers::TemporaryFolder;
-use crate::program::programs::LocalSettings;
+use crate::program::programs::{LocalSettings, is_run_on_files};
 use crate::program::refs::Branch;
 use crate::program::refs_on_disk::refs_below;
 use crate::program::repo::Repo;
@@ -40,7 +40,7 @@ const USING: &str = "using the folder of worktrees";
 
 /// Settings of the project that apply in its checkouts: identity, and the writing and comparison of files. No
 /// remotes, credentials, addresses or includes.
-const COPIED: [&str; 19] = [
+const COPIED: [&str; 18] = [
     "user.",
     "author.",
     "committer.",
@@ -55,7 +55,6 @@ const COPIED: [&str; 19] = [
     "core.whitespace",
     "core.attributesfile",
     "core.excludesfile",
-    "core.hookspath",
     "filter.",
     "diff.",
     "commit.gpgsign",
@@ -196,7 +195,7 @@ impl Repo {
             files.make_folder(Path::new("refs/heads"))?;
             files.make_folder(Path::new("info"))?;
             // Git would read settings elsewhere, or further ones.
-            for name in ["commondir", "config.worktree", "info/attributes"] {
+            for name in ["commondir", "config.worktree", "info/attributes", "info/grafts"] {
                 files.remove(Path::new(name))?;
             }
             files.write(Path::new("config"), config.as_bytes())?;
@@ -241,13 +240,14 @@ impl Repo {
     fn checkout_config(&self, settings: &LocalSettings, commit: &Sha) -> String {
         let allowed =
             |key: &str| COPIED.iter().any(|one| key == *one || one.ends_with('.') && key.starts_with(one));
-        let own = settings.entries().filter(|(key, _)| allowed(key));
+        let is_safe = |(key, value): &(&str, &str)| {
+            !is_run_on_files(key) || self.accepted().may_run_among_agents_files(value.as_bytes())
+        };
+        let own = settings.entries().filter(|(key, _)| allowed(key)).filter(is_safe);
         let mut text = format_settings(commit).replace("bare = true", "bare = false");
         text.push_str("[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[advice]\n\tdetachedHead = false\n");
-        if settings.get("core.hookspath").is_none() {
-            let hooks = self.common_dir().join("hooks");
-            text.push_str(&setting_lines(("core.hookspath", &hooks.to_string_lossy())));
-        }
+        text.push_str(&setting_lines(("core.usereplacerefs", "false")));
+        text.push_str(&setting_lines(("core.hookspath", &self.hooks_place(settings))));
         if settings.get("core.sparsecheckout").is_some_and(|value| value == "true") {
             text.push_str(&setting_lines(("core.sparsecheckout", "true")));
             let cone = settings.get("core.sparsecheckoutcone").unwrap_or("false");
@@ -263,6 +263,16 @@ impl Repo {
         }
         own.for_each(|line| text.push_str(&setting_lines(line)));
         text
+    }
+
+    /// Git would look for a relative place among the work's files.
+    fn hooks_place(&self, settings: &LocalSettings) -> String {
+        let place = match settings.get("core.hookspath") {
+            Some(named) if named.starts_with(['~', '%']) => return named.to_owned(),
+            Some(named) => self.root().join(named),
+            None => self.common_dir().join("hooks"),
+        };
+        place.to_string_lossy().into_owned()
     }
 
     /// The project's tags and remote branches, and copies of branches, as a packed list.

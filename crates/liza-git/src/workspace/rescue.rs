@@ -11,7 +11,7 @@ use crate::program::command::GitCommand;
 use crate::program::error::GitError;
 use crate::program::refs::Branch;
 use crate::program::repo::{NO_COMMIT, Repo, path, same_path, sha};
-use crate::workspace::agent_repo::AgentRepo;
+use crate::workspace::agent_repo::{AgentRepo, linked_place};
 use crate::workspace::snapshot::{Removals, Snapshot};
 use crate::workspace::status::{FileChange, UntrackedFiles, WorktreeStatus};
 use crate::workspace::view::View;
@@ -352,7 +352,7 @@ impl Repo {
     /// git: the link is a file that an agent can write, and could name any repository.
     pub(crate) fn linked_git_dir(&self, tree: &Path) -> Option<PathBuf> {
         let link = UntrustedFolder::open(tree).ok()?.read(Path::new(".git"), 4 << 10).ok()?;
-        let named = tree.join(path(link.trim_ascii().strip_prefix(b"gitdir:")?.trim_ascii()));
+        let named = tree.join(linked_place(&link)?);
         let name = named.file_name()?;
         let git_dir = self.common_dir().join("worktrees").join(name);
         let back = fs::read_to_string(git_dir.join("gitdir")).ok()?;

@@ -4,9 +4,7 @@
 //! The leftovers of a killed git or Liza are repaired first. Nothing is deleted before it is rescued, unless
 //! it is provably kept elsewhere. Only the owner of the task's reservation or claim may change a worktree.
 
-use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use liza_host::worktrees::WORKTREES;
@@ -18,7 +16,7 @@ use crate::program::error::GitError;
 use crate::program::leftovers::temporary_name;
 use crate::program::refs::Branch;
 use crate::program::repo::{Repo, same_path, sha};
-use crate::workspace::agent_repo::AgentRepo;
+use crate::workspace::agent_repo::{AgentRepo, linked_place};
 use crate::workspace::own_repo::NewCheckout;
 use crate::workspace::rescue::{Rescue, RescueSource, SafeRevisions, not_linked};
 use crate::workspace::status::{FileChange, UntrackedFiles};
@@ -292,10 +290,7 @@ impl Repo {
     fn is_moved_link(&self, path: &Path) -> bool {
         let link = UntrustedFolder::open(path).and_then(|tree| tree.read(Path::new(".git"), 4 << 10));
         let link = link.unwrap_or_default();
-        let Some(named) = link.trim_ascii().strip_prefix(b"gitdir:").map(<[u8]>::trim_ascii) else {
-            return false;
-        };
-        let named = path.join(OsStr::from_bytes(named));
+        let Some(named) = linked_place(&link).map(|place| path.join(place)) else { return false };
         let known = named.file_name().map(|name| self.common_dir().join("worktrees").join(name));
         // Git would write into the folder that it names, which must be that of this worktree.
         let is_own = |known: &Path| {

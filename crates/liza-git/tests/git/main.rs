@@ -1,6 +1,7 @@
 //! The git layer against real repositories: each test creates its own, with its own home and no inherited settings.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod after_session;
 mod change;
 mod command;
 mod crash;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, IsTerminal as _};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::unix::ffi::OsStrExt as _;
@@ -10,7 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use super::peer::LineProcess;
+use super::peer::{Image, LineProcess};
 pub(super) use super::shared_memory::remove_own as remove_shared_memory;
 
 /// The processes whose environment sets the variable `name`, with its value. Not those in rooms, where IDs of processes
@@ -149,11 +150,22 @@ pub(super) fn line_below(pid: u32, root: u32) -> Option<Vec<LineProcess>> {
         line.push(LineProcess {
             pid,
             command: command_line(pid),
-            file: program_file(pid),
-            before: BTreeSet::new(),
+            image: image(pid),
+            ..LineProcess::default()
         });
     }
     None
+}
+
+/// What a process is now.
+pub(super) fn image(pid: u32) -> Image {
+    let told = fs::read(format!("/proc/{pid}/auxv")).ok().filter(|told| !told.is_empty());
+    let start = told.map(|told| {
+        let mut hasher = DefaultHasher::new();
+        told.hash(&mut hasher);
+        hasher.finish()
+    });
+    Image { file: program_file(pid), start }
 }
 
 /// The file that a process runs, by its name also if it was replaced meanwhile.

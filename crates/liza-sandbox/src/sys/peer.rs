@@ -1,6 +1,5 @@
 //! The process at the other end of a Unix socket.
 
-use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -8,14 +7,26 @@ use std::path::PathBuf;
 
 use super::system;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LineProcess {
     pub pid: u32,
     pub command: Vec<OsString>,
-    /// The file that it runs; `None` if it hides that, as some agent programs do.
+    pub image: Image,
+    /// What it was before, where that is noted, in order: first what its maker was when it made it.
+    pub before: Vec<Image>,
+    /// True for the first process of a session that became another program, after the agent program itself; and where
+    /// nothing is noted.
+    pub is_first: bool,
+}
+
+/// One start of a program. A process has it from its maker or has made it itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Image {
+    /// `None` if the process hides its file, as some agent programs do.
     pub file: Option<PathBuf>,
-    /// The files that it ran before, where that is noted.
-    pub before: BTreeSet<Option<PathBuf>>,
+    /// What the kernel told the program when it started: random places in its memory. Processes have it in common only if
+    /// one made the other.
+    pub start: Option<u64>,
 }
 
 /// The file that a process runs.

@@ -146,7 +146,7 @@ fn is_same(one: &Path, other: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use liza_sandbox::sys::peer::Image;
 
     use super::*;
 
@@ -179,7 +179,8 @@ mod tests {
     fn nothing_below_a_check_speaks() {
         let process = |words: &str| {
             let command: Vec<OsString> = words.split(' ').map(OsString::from).collect();
-            LineProcess { pid: 10, file: Some(PathBuf::from(&command[0])), command, before: BTreeSet::new() }
+            let image = Image { file: Some(PathBuf::from(&command[0])), start: None };
+            LineProcess { pid: 10, image, command, ..LineProcess::default() }
         };
         let tested = ["liza x", concat!("liza", " check --of /p"), "node claude"].map(process);
         for role in [Role::Coder, Role::CodeReviewer, Role::Planner] {

@@ -4,7 +4,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use liza_sandbox::sys::peer::{LineProcess, program_file};
+use liza_sandbox::sys::peer::{Image, LineProcess, program_file};
 
 /// Programs that become the command in their arguments, and run nothing else.
 const PREFIXES: [&str; 4] = ["env", "nice", "nohup", "setsid"];
@@ -49,7 +49,7 @@ fn is_line_of(below: &[LineProcess], program: &Program<'_>) -> bool {
     let mut from_program = between.iter().rev().peekable();
     // One more process of its own: a launcher starts the real program, or one starts itself again.
     let _ = from_program.next_if(|process| program.is_own(process));
-    let is_liza = |process: &LineProcess| process.file.as_ref() == Some(&program.liza);
+    let is_liza = |process: &LineProcess| process.image.file.as_ref() == Some(&program.liza);
     let above = between.iter().chain([program.process]);
     is_liza(speaker)
         && from_program.all(|process| is_shell(process) || is_liza(process))
@@ -57,19 +57,23 @@ fn is_line_of(below: &[LineProcess], program: &Program<'_>) -> bool {
 }
 
 impl Program<'_> {
+    /// What a process says of itself, its name and its arguments, counts only for the first process of a session: the program
+    /// has run nothing of the work then.
     fn is_own(&self, process: &LineProcess) -> bool {
-        match &process.file {
-            Some(file) if Some(file) == self.process.file.as_ref() => {
+        match &process.image.file {
+            Some(file) if Some(file) == self.process.image.file.as_ref() => {
                 let is_equal = || script(process) == script(self.process);
-                !is_interpreter(file) || is_equal() || self.is_beside(process)
+                !is_interpreter(file) || process.is_first && (is_equal() || self.is_beside(process))
             }
-            Some(file) => self.is_launched(file) || self.is_server(process, file),
+            Some(file) => self.is_launched(file) || process.is_first && self.is_server(process, file),
             // It hides its file; only its name is known.
-            None => process.command.first().is_some_and(|name| self.has_name(Path::new(name))),
+            None => {
+                process.is_first && process.command.first().is_some_and(|name| self.has_name(Path::new(name)))
+            }
         }
     }
 
-    /// True if a process was nothing before but what its parent is, from which it comes, or a shell: a file of the commit can
+    /// True if a process was nothing before but what its parent was when it made it, or a shell: a file of the commit can
     /// become `liza`, or a shell that does, and would not be in the line any more.
     fn has_become(&self, process: &LineProcess, above: &LineProcess) -> bool {
         let is_harmless = |file: &Path| {
@@ -77,8 +81,12 @@ impl Program<'_> {
             let is_known = SHELLS.contains(&name) || PREFIXES.contains(&name) || MANY.contains(&name);
             file == self.liza || is_known && is_of_system(file)
         };
-        let is_same = |file: &Option<PathBuf>| *file == process.file || *file == above.file;
-        process.before.iter().all(|file| is_same(file) || file.as_deref().is_some_and(is_harmless))
+        let was_above = |image: &Image| *image == above.image || above.before.contains(image);
+        process.before.iter().enumerate().all(|(at, image)| {
+            *image == process.image && image.start.is_some()
+                || at == 0 && was_above(image)
+                || image.file.as_deref().is_some_and(is_harmless)
+        })
     }
 
     /// True for an interpreter of another script in the folder of the program's own, of an installed package.
@@ -101,7 +109,7 @@ impl Program<'_> {
     /// True for a Python script that was installed with a native program, of the same package: vibe starts its server so,
     /// which then shows nothing but the script's name.
     fn is_server(&self, process: &LineProcess, file: &Path) -> bool {
-        let Some((environment, package)) = self.process.file.as_deref().and_then(python_package) else {
+        let Some((environment, package)) = self.process.image.file.as_deref().and_then(python_package) else {
             return false;
         };
         let python = environment.join("bin/python").canonicalize();
@@ -141,7 +149,7 @@ fn is_interpreter(file: &Path) -> bool {
 }
 
 fn is_shell(process: &LineProcess) -> bool {
-    let Some(file) = &process.file else { return false };
+    let Some(file) = &process.image.file else { return false };
     let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let called = || process.command.first().map(|word| name(Path::new(word))).unwrap_or_default();
     let name = match name(file).as_str() {
@@ -158,16 +166,19 @@ fn is_of_system(file: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
+
+    fn image(file: Option<&str>, start: u64) -> Image {
+        Image { file: file.map(Into::into), start: Some(start) }
+    }
 
     /// A line from `liza` up to the agent program, each with its file and its arguments.
     fn line(processes: &[(&str, &str)]) -> Vec<LineProcess> {
         let process = |(pid, (file, words)): (usize, &(&str, &str))| {
             let command = [*file].into_iter().chain(words.split_whitespace()).map(Into::into).collect();
-            let file = (!file.starts_with("hidden")).then(|| PathBuf::from(file));
-            LineProcess { pid: u32::try_from(pid).unwrap(), command, file, before: BTreeSet::new() }
+            let image = image((!file.starts_with("hidden")).then_some(file), 1 + pid as u64);
+            let pid = u32::try_from(pid).unwrap();
+            LineProcess { pid, command, image, before: Vec::new(), is_first: true }
         };
         processes.iter().enumerate().map(process).collect()
     }
@@ -217,8 +228,9 @@ mod tests {
             let process = |pid, (file, words): (&str, Vec<std::ffi::OsString>)| LineProcess {
                 pid,
                 command: words,
-                file: Some(file.into()),
-                before: BTreeSet::new(),
+                image: image(Some(file), 1),
+                before: Vec::new(),
+                is_first: true,
             };
             let server = process(1, (file, command));
             Program { process: &process(2, (&program, Vec::new())), script: None, liza: "/x/liza".into() }
@@ -259,8 +271,8 @@ mod tests {
             assert!(is_heard(between, program), "{between:?}");
         }
         let busybox = |name: &str| {
-            let file = Some("/bin/busybox".into());
-            is_shell(&LineProcess { pid: 1, command: vec![name.into()], file, before: BTreeSet::new() })
+            let image = image(Some("/bin/busybox"), 1);
+            is_shell(&LineProcess { command: vec![name.into()], image, ..LineProcess::default() })
         };
         assert_eq!(
             ["sh", "-ash", "/bin/sh", "xargs", "busybox"].map(busybox),
@@ -274,22 +286,54 @@ mod tests {
     /// Covers: JU-08
     #[test]
     fn what_was_another_program_before_does_not_speak() {
-        let heard_after = |at: usize, before: Option<&str>| {
+        let heard_after = |at: usize, before: &[Image]| {
             let mut line = line(&[("/x/liza", "submit-verdict"), SH, CLAUDE]);
-            line[at].before = BTreeSet::from([Some("/usr/bin/bash".into()), before.map(Into::into)]);
+            line[at].before = before.to_vec();
             let program = Program { process: &line[2], script: None, liza: "/x/liza".into() };
             is_line_of(&line[..2], &program)
         };
-        for (at, before) in [(0, "/usr/bin/dash"), (0, "/x/liza"), (0, "/usr/bin/env"), (1, "/usr/bin/node")]
-        {
-            assert!(heard_after(at, Some(before)), "{at} {before}");
+        // The shell has the start 2, and the program the start 3.
+        let (node, python) = (Some("/usr/bin/node"), Some("/usr/bin/python3.12"));
+        let bash = image(Some("/usr/bin/bash"), 8);
+        for (at, before) in [
+            (0, vec![image(Some("/usr/bin/dash"), 2)]),
+            (0, vec![bash.clone(), image(Some("/x/liza"), 9)]),
+            (0, vec![image(Some("/usr/bin/env"), 9)]),
+            (1, vec![image(node, 3)]),
+            (1, vec![image(node, 3), bash.clone()]),
+            (1, vec![image(node, 3), image(Some("/usr/bin/dash"), 2)]),
+        ] {
+            assert!(heard_after(at, &before), "{at} {before:?}");
         }
-        for (at, before) in
-            [(0, "/usr/bin/python3.12"), (1, "/usr/bin/python3.12"), (0, "/usr/bin/node"), (0, "/tmp/env")]
-        {
-            assert!(!heard_after(at, Some(before)), "{at} {before}");
+        for (at, before) in [
+            (0, vec![image(python, 9)]),
+            (1, vec![image(python, 9)]),
+            (0, vec![image(node, 3)]),
+            (0, vec![image(Some("/tmp/env"), 9)]),
+            (1, vec![image(node, 9)]),
+            (1, vec![image(node, 3), image(node, 9)]),
+            (1, vec![image(node, 3), bash.clone(), image(node, 9)]),
+            (1, vec![bash.clone(), image(node, 3)]),
+            (0, vec![image(None, 9)]),
+            (1, vec![image(node, 3), Image::default()]),
+        ] {
+            assert!(!heard_after(at, &before), "{at} {before:?}");
         }
-        assert!(!heard_after(0, None), "it hides what it was");
+    }
+
+    /// Covers: JU-08
+    #[test]
+    fn only_the_first_process_is_taken_at_its_word() {
+        let heard = |own: (&str, &str), is_first: bool| {
+            let mut line = line(&[("/x/liza", "submit-verdict"), BASH, own, CODEX]);
+            line[2].is_first = is_first;
+            let script = script(&line[3]).map(PathBuf::from);
+            is_line_of(&line[..3], &Program { process: &line[3], script, liza: "/x/liza".into() })
+        };
+        let relaunched = ("/usr/bin/node", CODEX.1);
+        assert_eq!([true, false].map(|is_first| heard(relaunched, is_first)), [true, false]);
+        assert_eq!([true, false].map(|is_first| heard(("hidden/codex", "exec"), is_first)), [true, false]);
+        assert_eq!([true, false].map(|is_first| heard(NATIVE, is_first)), [true, true], "its file says it");
     }
 
     /// Covers: JU-08, IS-13

@@ -171,8 +171,10 @@ fn found_once(
     // Locked while it tries: agents that start together need one try.
     let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
     let (folder, settings) = (project.folder(), room_settings(config));
-    let is_same = |(other, under, what, _): &&(PathBuf, RoomSettings, Tried, Level)| {
-        other == folder && *under == settings && *what == tried
+    let is_same = |(other, under, what, level): &&(PathBuf, RoomSettings, Tried, Level)| {
+        // What makes copies in a room has a room.
+        let says_it = *what == tried || (tried == Tried::Level && *level == Level::Isolated);
+        other == folder && *under == settings && says_it
     };
     if let Some((.., level)) = found.iter().find(is_same) {
         return Ok(level.clone());

@@ -41,29 +41,35 @@ fn a_task_without_commands_pays_for_none_and_receipts_cost_the_same_however_many
     assert!(!project.root.join(".liza/integration-tests").exists(), "nothing was run");
 }
 
+/// Runs a command; returns what it asked git.
+fn asked(project: &TestProject, words: &[&str]) -> Vec<String> {
+    let file = project.home().join("asked");
+    let path = git_wrapper(project, &format!("echo \"$*\" >> '{}'", file.display()));
+    let _ = fs::remove_file(&file);
+    project.run(project.program().args(words).env("PATH", path)).ok();
+    fs::read_to_string(file).unwrap().lines().map(str::to_owned).collect()
+}
+
 /// Covers: JU-10
 #[test]
-fn a_command_adds_few_processes_to_a_review_and_asks_git_for_no_object_twice() {
+fn a_command_adds_few_processes_to_a_review_and_nothing_asks_git_for_an_object_twice() {
     let project = team();
     let mut costs = Vec::new();
     for (task, commands) in [("warm", "[]"), ("without", "[]"), ("with", "[\"true\"]")] {
         project.set_config("validation", commands);
         submitted(&project, task);
-        let asked =
-            git_wrapper(&project, &format!("echo \"$*\" >> '{}'", project.home().join("asked").display()));
-        let _ = fs::remove_file(project.home().join("asked"));
-        project
-            .run(project.program().args(["claim-review", task, "code-reviewer-1"]).env("PATH", asked))
-            .ok();
-        let asked = fs::read_to_string(project.home().join("asked")).unwrap();
-        let about_objects = |line: &&str| line.contains(" ls-tree ") || line.contains("^{tree}");
-        let mut objects: Vec<&str> = asked.lines().filter(about_objects).collect();
-        let all = objects.len();
-        objects.sort_unstable();
-        objects.dedup();
-        assert_eq!(objects.len(), all, "{asked}");
-        costs.push(asked.lines().count());
+        let review = asked(&project, &["claim-review", task, "code-reviewer-1"]);
         verdict(&project, task, &["APPROVED"]).ok();
+        let merge = asked(&project, &["wt-merge", task]);
+        for asked in [&review, &merge] {
+            let about_objects = |line: &&String| line.contains(" ls-tree ") || line.contains("^{tree}");
+            let mut objects: Vec<&String> = asked.iter().filter(about_objects).collect();
+            let all = objects.len();
+            objects.sort_unstable();
+            objects.dedup();
+            assert_eq!(objects.len(), all, "{asked:#?}");
+        }
+        costs.push(review.len());
     }
     let [_, without, with] = costs.as_slice() else { panic!("{costs:?}") };
     assert!(with - without <= 8, "{costs:?}");
@@ -85,4 +91,6 @@ fn needs_strace_a_command_that_ends_by_itself_is_not_searched_for_among_all_proc
     let calls = fs::read_to_string(trace).unwrap();
     assert!(calls.lines().any(|call| call.contains("execve(") && call.contains("/bin/sh")), "it was run");
     assert_eq!(calls.lines().filter(|call| call.contains("/environ\"")).count(), 0);
+    let rooms = calls.lines().filter(|call| call.contains("[\"") && call.contains("\"confine\"]")).count();
+    assert!(rooms <= 2, "one to find out whether rooms make copies, and the command's: {rooms}");
 }

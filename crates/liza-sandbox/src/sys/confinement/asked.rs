@@ -104,7 +104,8 @@ fn judge_adoption(policy: &ConnectPolicy, call: &PendingCall) -> Result<CallEnd,
 fn note_program(policy: &ConnectPolicy, call: &PendingCall) -> Result<CallEnd, Errno> {
     let process = leader_of(call.thread).ok_or(Errno::SRCH)?;
     let started = system::start_time(process).ok_or(Errno::SRCH)?;
-    policy.programs.note(process, started, system::program_file(process));
+    let is_client = policy.client == Some(process);
+    policy.programs.note(process, started, system::image(process), is_client);
     Ok(CallEnd::Continues)
 }
 

@@ -278,7 +278,7 @@ impl ConnectPolicy {
         let leader = leader_of(thread).ok_or(Errno::ACCESS)?;
         let helper = std::process::id();
         let mut line = system::line_below(leader, helper).ok_or(Errno::ACCESS)?;
-        line.iter_mut().for_each(|process| process.before = self.programs.of(process.pid));
+        line.iter_mut().for_each(|process| self.programs.complete(process));
         (self.speakers)(&line, helper, self.client).map_err(|silenced| match silenced {
             Silenced::UnderTest => Errno::ACCESS,
             Silenced::NotSpoken => Errno::PERM,
@@ -288,6 +288,7 @@ impl ConnectPolicy {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::peer::{Image, LineProcess};
     use super::*;
     use crate::confine::start::NO_SPEAKER;
     use crate::sys::confinement::NotedPrograms;
@@ -332,14 +333,45 @@ mod tests {
     #[test]
     fn what_a_process_was_is_forgotten_with_it() {
         let (programs, own) = (NotedPrograms::default(), std::process::id());
-        let [python, shell] = ["/usr/bin/python3", "/bin/sh"].map(|file| Some(PathBuf::from(file)));
-        programs.note(own, 1, python.clone());
-        assert_eq!(programs.of(own).len(), 0, "another process had this ID");
+        let [python, shell] = ["/usr/bin/python3", "/bin/sh"]
+            .map(|file| Image { file: Some(PathBuf::from(file)), start: Some(1) });
+        let known = || {
+            let mut process = LineProcess { pid: own, ..LineProcess::default() };
+            programs.complete(&mut process);
+            (process.before, process.is_first)
+        };
+        assert_eq!(known(), (Vec::new(), true), "nothing is noted");
         let started = system::start_time(own).unwrap();
-        programs.note(own, started, shell.clone());
-        assert_eq!(programs.of(own), [shell.clone()].into());
-        programs.note(own, started, python.clone());
-        assert_eq!(programs.of(own), [shell, python].into());
+        programs.note(own, started, shell.clone(), true);
+        assert!(known().1, "only the agent program has become something");
+        programs.note(own, 1, python.clone(), false);
+        assert_eq!(known(), (Vec::new(), false), "another process had this ID");
+        let again = Image { start: Some(2), ..shell.clone() };
+        for image in [&shell, &shell, &python, &shell, &again] {
+            programs.note(own, started, image.clone(), false);
+        }
+        assert_eq!(known().0, [shell.clone(), python, shell, again], "each start once, in order");
+    }
+
+    /// Covers: JU-08
+    #[test]
+    fn a_process_has_the_image_of_its_maker_until_it_becomes_a_program() {
+        use std::io::{BufRead as _, BufReader};
+        use std::process::{Command, Stdio};
+
+        // It makes another process of itself, which becomes no program.
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "exec 3<&0; (read line <&3) & echo $!; wait"]);
+        let mut shell = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut copy = String::new();
+        BufReader::new(shell.stdout.take().unwrap()).read_line(&mut copy).unwrap();
+        let [own, made, copied] =
+            [std::process::id(), shell.id(), copy.trim().parse().unwrap()].map(system::image);
+        drop(shell.stdin.take());
+        shell.wait().unwrap();
+        assert!(own.file.is_some() && own.start.is_some());
+        assert_eq!(made, copied);
+        assert_ne!(made.start, own.start);
     }
 
     /// Covers: IS-06

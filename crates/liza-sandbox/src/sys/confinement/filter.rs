@@ -199,10 +199,16 @@ pub(super) fn rules_with_listener(only_tcp: bool, is_in_room: bool) -> Vec<CallR
     refused.into_iter().chain(connects).chain(asked).collect()
 }
 
-/// A process becomes another program: its helper notes what it was.
+/// A process becomes another program: its helper notes what it was. What it was cannot be changed, and its parent made it.
 pub(super) fn rules_of_noted_programs() -> Vec<CallRule> {
-    let calls = [libc::SYS_execve, libc::SYS_execveat];
-    calls.map(|call| CallRule::new(call, When::Always, Verdict::Ask)).to_vec()
+    let noted = |call| CallRule::new(call, When::Always, Verdict::Ask);
+    let refused = |call, when| CallRule::new(call, when, Verdict::Refuse(libc::EPERM));
+    vec![
+        noted(libc::SYS_execve),
+        noted(libc::SYS_execveat),
+        refused(libc::SYS_prctl, When::Is(0, libc::PR_SET_MM.cast_unsigned())),
+        refused(libc::SYS_clone, When::HasBits(0, libc::CLONE_PARENT.cast_unsigned())),
+    ]
 }
 
 /// The same number on every processor; the C library does not name it yet.

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::socket_folder::is_of_liza;
 
-use super::peer::SpeakerRule;
+use super::peer::{Image, SpeakerRule};
 
 #[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
 pub(crate) use system::can_be_decided;
@@ -145,38 +145,58 @@ pub struct ConnectPolicy {
     pub programs: NotedPrograms,
 }
 
-/// The files that each process ran before, where that is noted: by its ID, with the time of its start.
+/// What each process was before it became another program, where that is noted.
 #[cfg_attr(
     any(not(target_os = "linux"), feature = "portable-sys"),
     allow(dead_code, reason = "nothing is noted")
 )]
 #[derive(Debug, Clone, Default)]
-pub struct NotedPrograms(Arc<Mutex<BTreeMap<u32, Noted>>>);
+pub struct NotedPrograms(Arc<Mutex<Noted>>);
 
-type Noted = (u64, BTreeSet<Option<PathBuf>>);
+#[cfg_attr(
+    any(not(target_os = "linux"), feature = "portable-sys"),
+    allow(dead_code, reason = "nothing is noted")
+)]
+#[derive(Debug, Default)]
+struct Noted {
+    /// By its ID, with the time of its start.
+    images: BTreeMap<u32, (u64, Vec<Image>)>,
+    /// The first process but the agent program itself.
+    first: Option<(u32, u64)>,
+}
 
 #[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
 impl NotedPrograms {
-    fn note(&self, process: u32, started: u64, file: Option<PathBuf>) {
+    fn note(&self, process: u32, started: u64, image: Image, is_client: bool) {
         /// From this number on, processes that have ended are forgotten.
         const NOTED_MAX: usize = 4096;
         let mut noted = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if noted.len() >= NOTED_MAX {
-            noted.retain(|process, (started, _)| super::system::start_time(*process) == Some(*started));
+        if !is_client {
+            noted.first.get_or_insert((process, started));
         }
-        let (known, files) = noted.entry(process).or_default();
+        if noted.images.len() >= NOTED_MAX {
+            noted
+                .images
+                .retain(|process, (started, _)| super::system::start_time(*process) == Some(*started));
+        }
+        let (known, images) = noted.images.entry(process).or_default();
         if *known != started {
-            (*known, *files) = (started, BTreeSet::new());
+            (*known, *images) = (started, Vec::new());
         }
-        files.insert(file);
+        // A program is looked for in several folders.
+        if images.last() != Some(&image) {
+            images.push(image);
+        }
     }
 
-    fn of(&self, process: u32) -> BTreeSet<Option<PathBuf>> {
+    /// Adds to a process what is known of it.
+    fn complete(&self, process: &mut super::peer::LineProcess) {
         let noted = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let started = super::system::start_time(process.pid);
         // IDs are reused.
-        let own =
-            noted.get(&process).filter(|(started, _)| super::system::start_time(process) == Some(*started));
-        own.map(|(_, files)| files.clone()).unwrap_or_default()
+        let own = noted.images.get(&process.pid).filter(|(known, _)| started == Some(*known));
+        process.before = own.map(|(_, images)| images.clone()).unwrap_or_default();
+        process.is_first = noted.first.is_none_or(|(first, at)| first == process.pid && started == Some(at));
     }
 }
 
