@@ -41,8 +41,8 @@ pub const DECIDING: [&str; 13] = [
     "build.rs",
 ];
 
-/// Settings of programs that run tests, in any folder.
-const TEST_SETTINGS: [&str; 9] = [
+/// Settings of programs that run tests, and what Python loads before each program, in any folder.
+const TEST_SETTINGS: [&str; 16] = [
     "jest.config.*",
     "vitest.config.*",
     "vitest.workspace.*",
@@ -52,6 +52,13 @@ const TEST_SETTINGS: [&str; 9] = [
     ".mocharc*",
     "setup.cfg",
     ".config/nextest.toml",
+    ".npmrc",
+    ".yarnrc.yml",
+    "bunfig.toml",
+    "pyproject.toml",
+    ".pytest.ini",
+    "sitecustomize.py",
+    "usercustomize.py",
 ];
 
 /// Patterns of all files that decide what a gate runs, in any folder.

@@ -136,6 +136,10 @@ impl LogReader {
     }
 }
 
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "/._-+@".contains(c)
+}
+
 /// The place of a note of Liza's, or of what a session wrote in its words.
 fn noted_in(line: &str) -> Option<RefusedPlace> {
     let mut words = line.strip_prefix(REFUSED)?.split_whitespace();
@@ -144,7 +148,11 @@ fn noted_in(line: &str) -> Option<RefusedPlace> {
         "port" => name.parse().ok().map(RefusedPlace::Port),
         "socket" => {
             let path = Path::new(name);
-            let is_open = path.exists() && !rules_everything(path) && !has_logins(path, home().as_deref());
+            // It becomes a part of a command.
+            let is_open = name.chars().all(is_plain)
+                && path.exists()
+                && !rules_everything(path)
+                && !has_logins(path, home().as_deref());
             is_open.then(|| RefusedPlace::Socket(name.to_owned()))
         }
         "host" => name.parse().ok().map(|host: ModelHost| RefusedPlace::Host(host.to_string())),
@@ -156,14 +164,14 @@ fn noted_in(line: &str) -> Option<RefusedPlace> {
 /// anything, so no path of a login is kept.
 fn path_in(line: &str, closed: &[PathBuf]) -> Option<RefusedPlace> {
     let text = refused_path(line)?;
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@ ".contains(c);
     let path = Path::new(text);
     let is_here =
         path.exists() || path.parent().is_some_and(|folder| folder.parent().is_some() && folder.exists());
     let is_open = path.components().all(|part| part.as_os_str() != "..")
         && !closed.iter().any(|folder| path.starts_with(folder) || folder.starts_with(path))
         && !has_logins(path, home().as_deref());
-    let is_asked = text.len() <= PATH_MAX && text.chars().all(is_plain) && is_here && is_open;
+    let is_asked =
+        text.len() <= PATH_MAX && text.chars().all(|c| is_plain(c) || c == ' ') && is_here && is_open;
     let kind = if is_write(line, text) || !path.exists() { RefusedPlace::Write } else { RefusedPlace::Read };
     is_asked.then(|| kind(text.to_owned()))
 }
@@ -189,14 +197,16 @@ mod tests {
     fn each_noted_place_is_kept_once_and_only_so_many() {
         let place = tempfile::tempdir().unwrap();
         let (log, socket) = (place.path().join("log"), place.path().join("socket"));
-        fs::write(&socket, "").unwrap();
+        let list = place.path().join("a,socket");
+        [&socket, &list].map(|socket| fs::write(socket, "").unwrap());
         let (socket, ssh) = (socket.display(), home().unwrap().join(".ssh"));
         let many: String = (1..40).map(|port| format!("{REFUSED}port {port} of this machine]\n")).collect();
         let text = format!(
             "{REFUSED}port 5432 of this machine]\nports\n{REFUSED}port x]\n x {REFUSED}port 9 of]\n{REFUSED}port 5432 of]\n\
              {REFUSED}socket {socket} is]\n{REFUSED}socket /run/docker.sock is]\n{REFUSED}socket {} is]\n\
-             {REFUSED}host mirror.example:8443 is]\n{REFUSED}host a$b is]\n{many}",
-            ssh.display()
+             {REFUSED}host mirror.example:8443 is]\n{REFUSED}host a$b is]\n{REFUSED}socket {} is]\n{many}",
+            ssh.display(),
+            list.display()
         );
         fs::write(&log, text).unwrap();
         let found = places_in(&log, &[]);

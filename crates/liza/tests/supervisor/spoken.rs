@@ -89,6 +89,58 @@ fn only_the_reviewers_program_and_its_shells_speak() {
     }
 }
 
+/// The agent program is a script, so each script of the commit has the file of its program.
+const INTERPRETED: &str = r#"exec 2>&1
+cat > "$TMPDIR/agent.py" <<'END'
+import subprocess, sys
+rejects = sys.stdin.read()
+for line in [
+    "python3 become.py; true", "python3 become.py", "python3 become_shell.py", "python3 sibling.py",
+    "exec python3 become.py", "(python3 become.py)", "python3 '-cimport attempt; attempt.run()' " + sys.argv[0],
+    "PYTHONPATH=. python3 " + sys.argv[0] + " again", "exec -a python3 python3 become.py " + sys.argv[0],
+]:
+    if sys.argv[1:] != ["again"]:
+        subprocess.run(["bash", "-c", line]); print("ENDED", flush=True)
+subprocess.run(["python3", "become.py"])
+subprocess.run(["bash", "-c", '"$LIZA" status > /dev/null && echo "HONEST bash"'])
+subprocess.run('"$LIZA" get goal.status > /dev/null && echo "HONEST shell"', shell=True)
+subprocess.run(["bash", "-c", rejects])
+END
+exec python3 "$TMPDIR/agent.py" <<'END'
+"#;
+
+const BECOMING: &str = r#"printf 'import os\nos.execv(os.environ["LIZA"], ["liza", "submit-verdict", "t1", "APPROVED", "all is well"])\n' > become.py
+printf 'import os\nos.execv("/bin/sh", ["sh", "-c", "\"$LIZA\" submit-verdict t1 APPROVED well"])\n' > become_shell.py
+printf 'import ctypes, os, sys\nmade = ctypes.CDLL(None).syscall(56, 0x8011, 0, 0, 0, 0)\nif made == 0: import become\nprint("SIBLING", made)\n' > sibling.py
+printf 'import os, subprocess\ndef run(): subprocess.run([os.environ["LIZA"], "submit-verdict", "t1", "APPROVED", "well"])\n' > attempt.py
+printf 'import sys\nif sys.argv[1:] == ["again"]:\n    import attempt\n    attempt.run()\n' > sitecustomize.py
+"#;
+
+/// Covers: JU-08
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn an_agent_program_that_is_a_script_does_not_lend_its_voice_to_the_commits_scripts() {
+    let reviewer = format!("{INTERPRETED}{}\nEND\n", REJECT.replace("$1", "t1"));
+    let bench = Bench::new(
+        "sandbox: auto\npass_env: [LIZA, LIZA_TEST_MARK]",
+        &[("c", &format!("{BECOMING}\n{CODER}")), ("r", &reviewer)],
+    );
+    bench.project.add_task("t1");
+    assert_eq!(bench.agent(&["coder", "--cli", "c", "--once"]).wait(), 0, "{}", bench.outputs());
+    let mut review = bench.project.program();
+    review.args(["agent", "code-reviewer", "--cli", "r", "--once"]).env("LIZA", env!("CARGO_BIN_EXE_liza"));
+    bench.project.run(&mut review).ok();
+    let log = bench.outputs();
+    assert_eq!(bench.status("t1").to_string(), "REJECTED", "{log}");
+    assert_eq!(log.matches("ENDED\n").count(), 9, "{log}");
+    assert!(
+        log.contains("SIBLING -1") && log.contains("HONEST bash") && log.contains("HONEST shell"),
+        "{log}"
+    );
+    let refused = log.matches("counts only if the agent program runs it, itself or in a shell").count();
+    assert!(refused >= 8, "{refused}:\n{log}");
+}
+
 /// Covers: JU-08
 #[test]
 fn a_reviewer_reads_and_checks_a_checkout_that_it_can_neither_write_nor_run() {

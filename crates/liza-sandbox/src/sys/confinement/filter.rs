@@ -303,7 +303,7 @@ const RAISED_CALLS: usize = if cfg!(target_arch = "x86_64") { 9 } else { 5 };
 const SYS_FCHMODAT2: c_long = 452;
 
 /// Reported as missing, so that programs fall back to calls that the filter can judge.
-const MISSING: [c_long; 9] = [
+const MISSING: [c_long; 10] = [
     // Its mode is in memory, which the filter does not see.
     libc::SYS_openat2,
     SYS_SETXATTRAT,
@@ -312,6 +312,8 @@ const MISSING: [c_long; 9] = [
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
     libc::SYS_clone3,
+    // All processes of the machine share the number of its events.
+    libc::SYS_io_setup,
     libc::SYS_process_madvise,
     libc::SYS_process_mrelease,
 ];

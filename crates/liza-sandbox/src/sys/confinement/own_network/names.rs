@@ -79,10 +79,11 @@ fn answer_datagrams(socket: &Arc<UdpSocket>, end: &io::PipeReader, places: &Plac
     }
 }
 
-/// The answer to a message that asks nothing.
+/// The answer to a message that asks nothing: an update, a notice or an answer would change the server that gets it.
 fn refusal(question: &[u8]) -> Option<Vec<u8>> {
     let header = question.get(..HEADER_LENGTH)?;
-    let asks_nothing = header.get(4..6) == Some(&[0, 0]);
+    let is_question = header.get(2).is_some_and(|flags| flags & 0xf8 == 0);
+    let asks_nothing = !is_question || header.get(4..6) == Some(&[0, 0]);
     let mut answer = header.to_vec();
     // A response, with the code for a format error.
     *answer.get_mut(2)? |= 0x80;
@@ -176,10 +177,13 @@ mod tests {
         let serves = NameServer::start(sockets, Arc::new(Pump::start().unwrap())).unwrap();
         let client = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         client.connect(server).unwrap();
-        client.send(b"\x07\x08\x01\x00\0\0\0\0\0\0\0\0").unwrap();
-        let mut answer = [0; 64];
-        let length = client.recv(&mut answer).unwrap();
-        assert_eq!(answer[..length], *b"\x07\x08\x81\x01\0\0\0\0\0\0\0\0");
+        // No question, an update, a notice, an answer.
+        for (flags, questions) in [(0x01, 0), (0x28, 1), (0x20, 1), (0x81, 1)] {
+            client.send(&[7, 8, flags, 0, 0, questions, 0, 0, 0, 0, 0, 0]).unwrap();
+            let mut answer = [0; 64];
+            let length = client.recv(&mut answer).unwrap();
+            assert_eq!(answer[..length], [7, 8, flags | 0x80, 1, 0, questions, 0, 0, 0, 0, 0, 0]);
+        }
         drop(serves);
     }
 }
