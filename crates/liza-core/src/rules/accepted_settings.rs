@@ -163,6 +163,38 @@ mod tests {
 
     /// Covers: RO-05
     #[test]
+    fn each_setting_that_names_a_program_or_lowers_protection_counts_only_as_accepted() {
+        let none = Config::default();
+        for (key, value) in [
+            ("client_settings", r#""allow""#),
+            ("sandbox", r#""off""#),
+            ("sandbox_min", r#""unenforced""#),
+            ("sandbox_readable", r#"["/"]"#),
+            ("sandbox_writable", r#"["/"]"#),
+            ("sandbox_sockets", r#"["/run/docker.sock"]"#),
+            ("sandbox_max_abi", "0"),
+            ("pass_env", r#"["AWS_SECRET_ACCESS_KEY"]"#),
+            ("model_hosts", r#"["elsewhere.example"]"#),
+            ("network_ports", "[5432]"),
+            ("exec_wrapper", r#"["planted"]"#),
+            ("providers", r#"{"claude": {"program": "planted"}}"#),
+            ("setup", r#""planted""#),
+            ("copy", r#"[".env"]"#),
+            ("validation", r#"["planted"]"#),
+            ("holdout", r#""/planted""#),
+            ("worktrees", r#""outside""#),
+        ] {
+            let theirs = config(&format!("{{\"{key}\": {value}}}"));
+            let used = as_accepted(theirs.clone(), &none);
+            assert_eq!(keys(&used), [key]);
+            assert_eq!(Config { unaccepted: None, ..used }, none, "{key}");
+            let accepted = accepting(none.clone(), &theirs, key);
+            assert_eq!(as_accepted(theirs.clone(), &accepted), theirs, "{key}");
+        }
+    }
+
+    /// Covers: RO-05
+    #[test]
     fn one_setting_is_accepted_without_the_others() {
         let theirs =
             config(r#"{"setup": "make", "copy": [".env"], "roles": {"coder": {"network": "open"}}}"#);

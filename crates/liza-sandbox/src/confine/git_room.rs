@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use crate::sys::confinement::Grants;
 
 use super::credentials::IN_ETC;
-use super::home::{Yours, expand, leave_out_logins};
-use super::plan::{RoomSettings, Surroundings, readable};
+use super::home::{Yours, expand};
+use super::plan::{RoomSettings, Surroundings, leave_out_logins_and_settings, readable};
 use super::readable::{LeftOut, Look, all_but};
 use super::system_folders::{ETC, PLAIN_DEVICES, SHARED_MEMORY};
 
@@ -53,12 +53,6 @@ pub struct GitSurroundings<'a> {
 
 pub fn git_grants(around: &GitSurroundings<'_>, look: &dyn Look) -> Grants {
     let liza = around.root.join(".liza");
-    let mut left_out = LeftOut::default();
-    left_out.add_path(look, &liza);
-    left_out.add(look, Path::new(ETC), IN_ETC);
-    if let Some(home) = around.home {
-        leave_out_logins(&mut left_out, look, home, &[]);
-    }
     let session = Surroundings {
         root: around.root,
         folder: &liza,
@@ -82,6 +76,10 @@ pub fn git_grants(around: &GitSurroundings<'_>, look: &dyn Look) -> Grants {
         services: &[],
     };
     let yours = Yours::new(around.home, around.root, look);
+    let mut left_out = LeftOut::default();
+    left_out.add_path(look, &liza);
+    left_out.add(look, Path::new(ETC), IN_ETC);
+    leave_out_logins_and_settings(&mut left_out, &session, &yours, look);
     let mut read = readable(&session, &yours, look, &left_out);
     read.extend(own_settings(around, look));
     read.push(around.program.to_owned());

@@ -64,9 +64,6 @@ const TOOLS: &[&str] = &[
 /// Installations of conda.
 const CONDA: &[&str] = &["anaconda3", "mambaforge", "micromamba", "miniconda3", "miniforge3"];
 
-/// Its settings, at the top of an installation or environment: addresses of channels can have tokens.
-const CONDA_SETTINGS: &[&str] = &[".condarc*", "condarc*"];
-
 /// Keys and tokens in folders of tools that are readable as a whole: the names in one are those of versions, or a variable
 /// names the folder.
 const IN_TOOLS: &[&str] = &[".dotnet/corefx*", ".opam/plugins/opam-publish*"];
@@ -122,36 +119,29 @@ pub fn has_logins(path: &Path, home: Option<&Path>) -> bool {
 const CONTRACTS: &str = ".liza";
 const CONTRACT: &str = "md";
 
-/// The readable parts of the home folder, besides the folders of the search path.
-pub(super) fn readable_in_home(
-    home: &Path,
-    tools: &[PathBuf],
-    git_settings: &[PathBuf],
-    yours: &Yours,
-    look: &dyn Look,
-) -> Vec<PathBuf> {
-    let is_contract = |path: &PathBuf| path.extension().is_some_and(|extension| extension == CONTRACT);
-    let contracts = look.entries(&home.join(CONTRACTS)).into_iter().filter(is_contract);
-    let settings = git_files(home, git_settings, look);
+/// The folders of tools in the home folder, besides those of the search path.
+pub(super) fn tools_in_home(home: &Path, named: &[PathBuf], yours: &Yours, look: &dyn Look) -> Vec<PathBuf> {
     let known = TOOLS.iter().chain(CONDA).map(|name| home.join(name));
     let (downloads, version) = GO_VERSIONS;
     let is_version = |path: &PathBuf| {
         path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(version.as_bytes()))
     };
     let versions = look.entries(&home.join(downloads)).into_iter().filter(is_version);
-    let named = tools.iter().filter(|tool| tool.starts_with(home) && !yours.are_in(tool)).cloned();
-    known.chain(versions).chain(named).chain(settings).chain(contracts).collect()
+    let named = named.iter().filter(|tool| tool.starts_with(home) && !yours.are_in(tool)).cloned();
+    known.chain(versions).chain(named).collect()
+}
+
+/// The readable files of the home folder.
+pub(super) fn files_in_home(home: &Path, git_settings: &[PathBuf], look: &dyn Look) -> Vec<PathBuf> {
+    let is_contract = |path: &PathBuf| path.extension().is_some_and(|extension| extension == CONTRACT);
+    let contracts = look.entries(&home.join(CONTRACTS)).into_iter().filter(is_contract);
+    git_files(home, git_settings, look).into_iter().chain(contracts).collect()
 }
 
 /// Leaves out the logins of the home folder, wherever a tool or its settings would have them granted.
-pub(super) fn leave_out_logins(left_out: &mut LeftOut, look: &dyn Look, home: &Path, tools: &[PathBuf]) {
+pub(super) fn leave_out_logins(left_out: &mut LeftOut, look: &dyn Look, home: &Path) {
     left_out.add(look, home, CLOSED);
     left_out.add(look, home, IN_TOOLS);
-    let installations = CONDA.iter().map(|name| home.join(name)).chain(tools.iter().cloned());
-    let is_conda = |folder: &PathBuf| look.entries(folder).iter().any(|entry| entry.ends_with("conda-meta"));
-    for installation in installations.filter(is_conda) {
-        left_out.add(look, &installation, CONDA_SETTINGS);
-    }
 }
 
 /// The files of git's settings, and those that they name below the home folder.

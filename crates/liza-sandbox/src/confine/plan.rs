@@ -11,7 +11,7 @@ use crate::sys::confinement::{Grants, TcpGrants, is_of_desktop};
 
 use super::caches::YourCache;
 use super::credentials::{IN_ETC, IN_GIT, IN_MODULE};
-use super::home::{Yours, expand, leave_out_logins, readable_in_home};
+use super::home::{Yours, expand, files_in_home, leave_out_logins, tools_in_home};
 use super::placed::Placed;
 use super::readable::{LeftOut, Look, all_but};
 use super::system_folders::{
@@ -132,8 +132,8 @@ impl Plan {
 }
 
 pub fn make_plan(around: &Surroundings<'_>, look: &dyn Look) -> Plan {
-    let left_out = left_out(around, look);
     let yours = Yours::new(around.home, around.root, look);
+    let left_out = left_out(around, &yours, look);
     let write = writable(around, look);
     let mut read = readable(around, &yours, look, &left_out);
     read.extend(around.needed.iter().cloned());
@@ -141,9 +141,8 @@ pub fn make_plan(around: &Surroundings<'_>, look: &dyn Look) -> Plan {
     let downloads = around.caches.iter().flat_map(YourCache::readable);
     read.extend(downloads.filter_map(|path| look.real(&path)));
     if let Some(program) = around.program {
-        let real = look.real(program).unwrap_or_else(|| program.to_owned());
-        let folder = yours.installation(&real).map(|folder| all_but(look, &folder, &left_out));
-        read.extend(folder.into_iter().flatten().chain([program.to_owned(), real]));
+        let folder = installation(program, &yours, look).map(|folder| all_but(look, &folder, &left_out));
+        read.extend(folder.into_iter().flatten().chain([program.to_owned()]).chain(look.real(program)));
     }
     read.extend(around.settings.readable.iter().map(|path| expand(path, around.home)));
     read.sort();
@@ -190,16 +189,19 @@ fn documented_place(around: &Surroundings<'_>, checkout: &Path) -> Option<PathBu
     (!checkout.starts_with(around.root)).then(|| around.root.join(WORKTREES).join(name))
 }
 
-fn left_out(around: &Surroundings<'_>, look: &dyn Look) -> LeftOut {
+/// The folder of the agent program with everything that belongs to it.
+fn installation(program: &Path, yours: &Yours, look: &dyn Look) -> Option<PathBuf> {
+    yours.installation(&look.real(program).unwrap_or_else(|| program.to_owned()))
+}
+
+fn left_out(around: &Surroundings<'_>, yours: &Yours, look: &dyn Look) -> LeftOut {
     let mut left_out = LeftOut::default();
     left_out.add_path(look, around.folder);
     if !around.worktrees.starts_with(around.root) {
         left_out.add_path(look, &around.root.join(WORKTREES));
     }
     around.passwords.iter().for_each(|file| left_out.add_path(look, file));
-    if let Some(home) = around.home {
-        leave_out_logins(&mut left_out, look, home, around.tools);
-    }
+    leave_out_logins_and_settings(&mut left_out, around, yours, look);
     left_out.add(look, Path::new(ETC), IN_ETC);
     for cache in around.caches {
         left_out.add(look, &cache.folder, cache.hidden());
@@ -209,6 +211,38 @@ fn left_out(around: &Surroundings<'_>, look: &dyn Look) -> LeftOut {
         left_out.add(look, &module, IN_MODULE);
     }
     left_out
+}
+
+/// Leaves out the logins of the home folder, and those that settings of tools can have.
+pub(super) fn leave_out_logins_and_settings(
+    left_out: &mut LeftOut,
+    around: &Surroundings<'_>,
+    yours: &Yours,
+    look: &dyn Look,
+) {
+    if let Some(home) = around.home {
+        leave_out_logins(left_out, look, home);
+    }
+    // What the system has for all its users is no secret of one.
+    let is_of_system = |folder: &PathBuf| READABLE.iter().any(|system| folder.starts_with(system));
+    let program = around.program.and_then(|program| installation(program, yours, look));
+    let tools = tool_folders(around, yours, look).into_iter().chain(program);
+    tools
+        .filter(|folder| !is_of_system(folder))
+        .for_each(|folder| left_out.add_settings_of_tools(look, &folder));
+}
+
+/// The folders of tools: those of the search path, those that variables name, and the known ones of the home folder.
+fn tool_folders(around: &Surroundings<'_>, yours: &Yours, look: &dyn Look) -> Vec<PathBuf> {
+    let searched = around.search_path.iter().filter_map(|folder| yours.searched(folder));
+    let in_home =
+        real_home(around).into_iter().flat_map(|home| tools_in_home(home, around.tools, yours, look));
+    searched.chain(in_home).collect()
+}
+
+/// The root folder is not a home folder.
+fn real_home<'a>(around: &Surroundings<'a>) -> Option<&'a Path> {
+    around.home.filter(|home| home.parent().is_some())
 }
 
 /// The repositories of submodules, which can contain others.
@@ -240,11 +274,10 @@ pub(super) fn readable(
     let mut folders: Vec<PathBuf> = READABLE.iter().map(PathBuf::from).collect();
     folders.extend([PathBuf::from(ETC), around.root.to_owned(), around.git.to_owned()]);
     folders.extend(borrowed_objects(&around.git.join("objects"), look));
-    folders.extend(around.search_path.iter().filter_map(|folder| yours.searched(folder)));
-    // The root folder is not a home folder.
-    if let Some(home) = around.home.filter(|home| home.parent().is_some()) {
-        folders.extend(readable_in_home(home, around.tools, around.git_settings, yours, look));
-    }
+    folders.extend(tool_folders(around, yours, look));
+    folders.extend(
+        real_home(around).into_iter().flat_map(|home| files_in_home(home, around.git_settings, look)),
+    );
     folders.iter().flat_map(|folder| all_but(look, folder, left_out)).collect()
 }
 
@@ -460,7 +493,16 @@ mod tests {
             .with("/home/a/.opam", &["5.3", "plugins"])
             .with("/home/a/.opam/plugins", &["opam-publish"])
             .with("/home/a/miniconda3", &["bin", "conda-meta", ".condarc", "condarc.d"])
-            .with("/home/a/sdk", &["go1.24.1", "shop"]);
+            .with("/home/a/sdk", &["go1.24.1", "shop"])
+            .with("/home/a/tools/node-22", &["bin", "etc", "lib"])
+            .with("/home/a/tools/node-22/etc", &["npmrc", "bash_completion.d"])
+            .with("/home/a/.nvm", &["nvm.sh", "versions"])
+            .with("/home/a/.nvm/versions", &["node"])
+            .with("/home/a/.nvm/versions/node", &["v22"])
+            .with("/home/a/.nvm/versions/node/v22", &["bin", "etc"])
+            .with("/home/a/.nvm/versions/node/v22/etc", &["npmrc"])
+            .with("/home/a/jdk", &["lib", "credentials.toml"])
+            .with("/data/tool/node_modules", &["agent", "npmrc"]);
         let read = plan_with(&RoomSettings::default(), &look).grants.read;
         for path in [
             ".dotnet/sdk/9/csc.dll",
@@ -468,6 +510,11 @@ mod tests {
             "miniconda3/bin/python",
             "sdk/go1.24.1/bin/go",
             ".local/share/uv/python/3.13/bin/python",
+            "tools/node-22/bin/node",
+            "tools/node-22/etc/bash_completion.d/npm",
+            ".nvm/nvm.sh",
+            ".nvm/versions/node/v22/bin/node",
+            "jdk/lib/modules",
         ] {
             assert!(has(&read, &format!("/home/a/{path}")), "{path}: {read:#?}");
         }
@@ -477,6 +524,9 @@ mod tests {
             "miniconda3/.condarc",
             "miniconda3/condarc.d/token.yml",
             "sdk/shop/.env",
+            "tools/node-22/etc/npmrc",
+            ".nvm/versions/node/v22/etc/npmrc",
+            "jdk/credentials.toml",
             ".local/share/uv/credentials/credentials.toml",
             ".local/share/keyrings/login",
         ] {

@@ -4,24 +4,30 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::credentials::{CODE, IN_TOOL_FOLDERS, LEVELS_OF_TOOLS};
+
 /// A plan's view of the disk, replaceable in tests.
 pub trait Look {
-    /// Without links.
-    fn entries(&self, folder: &Path) -> Vec<PathBuf>;
+    /// Without links; each with the answer whether it is a folder.
+    fn children(&self, folder: &Path) -> Vec<(PathBuf, bool)>;
     /// The resolved path, if it exists.
     fn real(&self, path: &Path) -> Option<PathBuf>;
     fn text(&self, path: &Path) -> Option<String>;
+
+    fn entries(&self, folder: &Path) -> Vec<PathBuf> {
+        self.children(folder).into_iter().map(|(path, _)| path).collect()
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
 pub struct DiskLook;
 
 impl Look for DiskLook {
-    fn entries(&self, folder: &Path) -> Vec<PathBuf> {
+    fn children(&self, folder: &Path) -> Vec<(PathBuf, bool)> {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let kinds = entries.filter_map(|entry| Some((entry.path(), entry.file_type().ok()?)));
         // A link could lead to an excluded path; its target is granted by its own name, or not at all.
-        let no_link = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| !kind.is_symlink());
-        entries.filter(no_link).map(|entry| entry.path()).collect()
+        kinds.filter(|(_, kind)| !kind.is_symlink()).map(|(path, kind)| (path, kind.is_dir())).collect()
     }
 
     fn real(&self, path: &Path) -> Option<PathBuf> {
@@ -58,10 +64,38 @@ impl LeftOut {
 
     pub(super) fn add_path(&mut self, look: &dyn Look, path: &Path) {
         for path in look.real(path).filter(|real| real != path).into_iter().chain([path.to_owned()]) {
-            self.above.extend(path.ancestors().map(Path::to_owned));
-            self.known.insert(path.clone());
+            self.add_known(&path);
             self.paths.push(path);
         }
+    }
+
+    /// Leaves out the settings of tools that are in a folder of tools now, so that a folder without them stays whole. The stage
+    /// does not try them: you may grant one.
+    pub(super) fn add_settings_of_tools(&mut self, look: &dyn Look, folder: &Path) {
+        self.add_below(look, folder, LEVELS_OF_TOOLS);
+    }
+
+    fn add_below(&mut self, look: &dyn Look, folder: &Path, levels: usize) {
+        if CODE.iter().any(|name| folder.ends_with(name)) {
+            return;
+        }
+        for (entry, is_folder) in look.children(folder) {
+            let name = entry.file_name().unwrap_or_default().to_string_lossy();
+            let is_named = |pattern: &&str| match pattern.strip_suffix('*') {
+                Some(begins) => name.starts_with(begins),
+                None => name == **pattern,
+            };
+            if IN_TOOL_FOLDERS.iter().any(is_named) {
+                self.add_known(&entry);
+            } else if is_folder && levels > 0 {
+                self.add_below(look, &entry, levels - 1);
+            }
+        }
+    }
+
+    fn add_known(&mut self, path: &Path) {
+        self.above.extend(path.ancestors().map(Path::to_owned));
+        self.known.insert(path.to_owned());
     }
 
     fn add_prefix(&mut self, folder: &Path, start: &Path) {
@@ -125,8 +159,9 @@ pub(super) mod tests {
     }
 
     impl Look for FakeLook {
-        fn entries(&self, folder: &Path) -> Vec<PathBuf> {
-            self.folders.get(folder).into_iter().flatten().map(|name| folder.join(name)).collect()
+        fn children(&self, folder: &Path) -> Vec<(PathBuf, bool)> {
+            let paths = self.folders.get(folder).into_iter().flatten().map(|name| folder.join(name));
+            paths.map(|path| (path.clone(), self.folders.contains_key(&path))).collect()
         }
 
         fn real(&self, path: &Path) -> Option<PathBuf> {

@@ -292,7 +292,6 @@ fn a_board_with_nine_discoveries_without_end_is_read_and_shown_on_some_pages() {
     };
     let path = project.root.join(".liza/state.yaml");
     let board = fs::read_to_string(&path).unwrap();
-    let empty = status_time(&project);
     let found: String = (1..10).map(entry).collect();
     fs::write(&path, board.replace("discovered: []\n", &format!("discovered:\n{found}"))).unwrap();
     for (verb, lines) in [("status", 200), ("show", 700)] {
@@ -306,20 +305,7 @@ fn a_board_with_nine_discoveries_without_end_is_read_and_shown_on_some_pages() {
             shown.lines().count()
         );
     }
-    let full = status_time(&project);
-    let ratio = full.as_secs_f64() / empty.as_secs_f64();
-    eprintln!("liza status with nine discoveries of 900 KB: {full:?}, without: {empty:?}, {ratio:.1} x");
     project.liza(&["dismiss", "disc-1"]).ok();
-}
-
-/// The shortest of three runs.
-fn status_time(project: &TestProject) -> Duration {
-    let timed = |_| {
-        let began = Instant::now();
-        project.liza(&["status"]).ok();
-        began.elapsed()
-    };
-    (0..3).map(timed).min().unwrap()
 }
 
 /// Covers: RO-06

@@ -42,8 +42,18 @@ const CREDENTIALS: [&str; 124] = [
     ".config/chromium/Default/Cookies", ".thunderbird/p/logins.json", ".env",
 ];
 
-/// Keys, tokens and another project beside the code of tools.
-const BESIDE_TOOLS: [&str; 9] = [
+/// Keys, tokens and another project beside the code of tools: settings of each node, Python and environment too.
+const BESIDE_TOOLS: [&str; 19] = [
+    ".nvm/versions/node/v22/etc/npmrc",
+    ".local/share/fnm/node-versions/v22/installation/etc/npmrc",
+    ".local/share/mise/installs/node/22/etc/npmrc",
+    ".volta/tools/image/node/22/etc/npmrc",
+    ".asdf/installs/nodejs/22/.npm/etc/npmrc",
+    ".pyenv/versions/3.13/pip.conf",
+    ".pyenv/versions/3.13/envs/shop/pip.conf",
+    ".local/share/uv/tools/black/pip.conf",
+    ".sdkman/candidates/gradle/9/gradle.properties",
+    "venv/pip.conf",
     ".local/share/uv/credentials/credentials.toml",
     ".dotnet/corefx/cryptography/x509stores/my/key.pfx",
     ".gradle/caches/9.0/cc-keystore/gradle.keystore",
@@ -56,10 +66,13 @@ const BESIDE_TOOLS: [&str; 9] = [
 ];
 
 /// Tools that builds need, and settings without a secret.
-const TOOLS: [&str; 10] = [
+const TOOLS: [&str; 13] = [
     ".rustup/settings.toml",
     ".local/bin/tool",
     ".nvm/versions/node/v22/bin/node",
+    ".nvm/versions/node/v22/lib/node_modules/npm/npmrc",
+    ".pyenv/versions/3.13/envs/shop/pyvenv.cfg",
+    "venv/bin/python",
     ".gitconfig",
     ".local/share/uv/python/3.13/bin/python",
     ".dotnet/sdk/9.0/tool.dll",
@@ -110,7 +123,12 @@ fn none_can_be_read(level: &str, setting: &str, folder: &str) {
         }
     }
     // Typical ones of shells, which name folders with more than tools.
-    let variables = [("NPM_CONFIG_PREFIX", ".local"), ("GOPATH", "go"), ("DOTNET_ROOT", ".dotnet")];
+    let variables = [
+        ("NPM_CONFIG_PREFIX", ".local"),
+        ("GOPATH", "go"),
+        ("DOTNET_ROOT", ".dotnet"),
+        ("VIRTUAL_ENV", "venv"),
+    ];
     let variables = variables.map(|(name, folder)| (name, home(folder).display().to_string()));
     run_with(&bench, "coder", "c", &variables);
     run_with(&bench, "code-reviewer", "r", &variables);

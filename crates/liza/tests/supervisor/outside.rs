@@ -52,6 +52,7 @@ ls "${PWD%/*}" > /dev/null 2>&1 || echo "LOOK no other worktree"
 echo x > "${PWD%/*}/planted" || echo "LOOK no file beside it"
 echo "LOOK at $PWD"
 echo "LOOK checked in $("$LIZA" check -- pwd)"
+git config core.fsmonitor "$HOME/monitor"
 "#;
 
 /// Covers: RO-03
@@ -65,10 +66,17 @@ fn a_task_goes_from_claim_to_merge_with_its_worktree_outside() {
     ] {
         let coder = format!("touch f\n{LOOK}rm f\n{CODER}");
         let bench = Bench::new(config, &[("c", &coder), ("r", REVIEWER)]);
+        let [monitor, ran] = ["monitor", "monitored"].map(|name| bench.home().join(name));
+        fs::write(&monitor, "#!/bin/sh\n: > \"$HOME/monitored\"\n").unwrap();
+        fs::set_permissions(&monitor, fs::Permissions::from_mode(0o755)).unwrap();
         bench.project.liza(&["config", "worktrees", "outside"]).ok();
         bench.project.add_task("t1");
         bench.agent(&["coder", "t1", "--cli", "c", "--once"]).wait();
         assert_eq!(bench.status("t1"), Status::ReadyForReview, "{}", bench.outputs());
+        // Where nothing is confined, the session's own git has run it.
+        let _ = fs::remove_file(&ran);
+        bench.project.git_at(&bench.tree("t1"), &["status"]);
+        assert!(!ran.exists(), "{config}: a git prompt starts nothing");
         let tree = bench.tree("t1");
         assert!(!tree.starts_with(&bench.project.root) && tree.is_dir(), "{}", tree.display());
         let mode = fs::metadata(tree.parent().unwrap()).unwrap().permissions().mode();

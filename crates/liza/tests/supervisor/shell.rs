@@ -85,31 +85,35 @@ fn needs_script_a_shell_reads_and_reaches_what_its_coder_does_and_nothing_else()
 #[test]
 #[cfg(target_os = "linux")]
 fn needs_script_a_shell_beside_a_running_session_disturbs_neither_it_nor_its_lease() {
-    let coder = format!("while [ ! -e go ]; do sleep 0.02; done; rm go\n{CODER}");
-    let bench = Bench::new("sandbox: auto\nroles: {coder: {network: model-only}}", &[("c", &coder)]);
-    bench.project.add_task("t1");
-    let mut session = bench.agent(&["coder", "--cli", "c", "--once"]);
-    bench.until_status("t1", Status::Claimed);
-    let before = bench.task("t1");
-    let mut terminal = Terminal::open(&bench, "shell t1");
-    terminal.shows("coder-1 works in the same files now");
-    terminal.types("sh -c 'echo \"proxy ${HTTPS_PROXY%:*} to $((40 + 2))\"; exec sleep 1000'\n");
-    // Said by the program in the foreground: before it is there, Ctrl-C would reach the shell.
-    terminal.shows("proxy http://127.0.0.1 to 42");
-    // Ctrl-C ends what runs in the foreground, and not the shell.
-    terminal.types("\x03");
-    terminal.types("git config user.mine yes; exit 3\n");
-    assert_eq!(terminal.wait(), 3, "{}", terminal.screen());
-    let after = bench.task("t1");
-    let claim =
-        |task: &liza_core::model::TaskRecord| (task.status, task.assigned_to, task.iteration, task.crashes);
-    assert_eq!(claim(&after), claim(&before));
-    let settings = fs::read_to_string(bench.tree("t1").join(".git/config")).unwrap();
-    assert!(settings.contains("mine = yes"), "the settings are the session's until it ends: {settings}");
-    fs::write(bench.tree("t1").join("go"), "").unwrap();
-    assert_eq!(session.wait(), 0, "{}\n{}", session.output(), bench.outputs());
-    assert_eq!(bench.status("t1"), Status::ReadyForReview);
-    bench.until_nothing_runs();
+    for config in ["sandbox: auto", "sandbox: auto\nsandbox_max_abi: 100"] {
+        let coder = format!("while [ ! -e go ]; do sleep 0.02; done; rm go\n{CODER}");
+        let bench =
+            Bench::new(&format!("{config}\nroles: {{coder: {{network: model-only}}}}"), &[("c", &coder)]);
+        bench.project.add_task("t1");
+        let mut session = bench.agent(&["coder", "--cli", "c", "--once"]);
+        bench.until_status("t1", Status::Claimed);
+        let before = bench.task("t1");
+        let mut terminal = Terminal::open(&bench, "shell t1");
+        terminal.shows("coder-1 works in the same files now");
+        terminal.types("sh -c 'echo \"proxy ${HTTPS_PROXY%:*} to $((40 + 2))\"; exec sleep 1000'\n");
+        // Said by the program in the foreground: before it is there, Ctrl-C would reach the shell.
+        terminal.shows("proxy http://127.0.0.1 to 42");
+        // Ctrl-C ends what runs in the foreground, and not the shell.
+        terminal.types("\x03");
+        terminal.types("git config user.mine yes; exit 3\n");
+        assert_eq!(terminal.wait(), 3, "{}", terminal.screen());
+        let after = bench.task("t1");
+        let claim = |task: &liza_core::model::TaskRecord| {
+            (task.status, task.assigned_to, task.iteration, task.crashes)
+        };
+        assert_eq!(claim(&after), claim(&before));
+        let settings = fs::read_to_string(bench.tree("t1").join(".git/config")).unwrap();
+        assert!(settings.contains("mine = yes"), "the settings are the session's until it ends: {settings}");
+        fs::write(bench.tree("t1").join("go"), "").unwrap();
+        assert_eq!(session.wait(), 0, "{}\n{}", session.output(), bench.outputs());
+        assert_eq!(bench.status("t1"), Status::ReadyForReview);
+        bench.until_nothing_runs();
+    }
 }
 
 /// Covers: RO-03

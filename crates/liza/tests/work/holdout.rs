@@ -80,27 +80,32 @@ const CONFINED: &str = "grep -q '^NoNewPrivs:.*1' /proc/self/status && echo conf
 #[test]
 #[cfg(target_os = "linux")]
 fn what_it_runs_is_a_copy_at_a_random_path_and_no_other_code_reads_it() {
-    let holdout = Holdout::new("");
-    let original = holdout.folder().join("names");
-    let original = original.display();
-    holdout.write(
-        "run",
-        &format!(
-            "#!/bin/sh\necho \"place $0\"\n{CONFINED}\ncat \"$(dirname \"$0\")/names\" >/dev/null || exit 4\ncat {original} && exit 5\n\
-             echo x 2>/dev/null > \"$(dirname \"$0\")/planted\" && exit 6\nexit 0"
-        ),
-    );
-    let project = &holdout.project;
-    let reading = format!("if cat {original}; then exit 1; fi");
-    project.liza(&["config", "validation", &serde_json::to_string(&[reading]).unwrap()]).ok();
-    approved(project, "one");
-    merge(project, "one").ok();
-    approved(project, "two");
-    merge(project, "two").ok();
-    let outputs = holdout.outputs();
-    assert_eq!(outputs.matches("confined\n").count(), 2, "{outputs}");
-    let places: Vec<&str> = outputs.lines().filter_map(|line| line.strip_prefix("place ")).collect();
-    assert!(matches!(places.as_slice(), [one, two] if one != two), "{outputs}");
+    for limit in [None, Some("100")] {
+        let holdout = Holdout::new("");
+        let original = holdout.folder().join("names");
+        let original = original.display();
+        holdout.write(
+            "run",
+            &format!(
+                "#!/bin/sh\necho \"place $0\"\n{CONFINED}\ncat \"$(dirname \"$0\")/names\" >/dev/null || exit 4\ncat {original} && exit 5\n\
+                 echo x 2>/dev/null > \"$(dirname \"$0\")/planted\" && exit 6\nexit 0"
+            ),
+        );
+        let project = &holdout.project;
+        if let Some(limit) = limit {
+            project.liza(&["config", "sandbox_max_abi", limit]).ok();
+        }
+        let reading = format!("if cat {original}; then exit 1; fi");
+        project.liza(&["config", "validation", &serde_json::to_string(&[reading]).unwrap()]).ok();
+        approved(project, "one");
+        merge(project, "one").ok();
+        approved(project, "two");
+        merge(project, "two").ok();
+        let outputs = holdout.outputs();
+        assert_eq!(outputs.matches("confined\n").count(), 2, "{limit:?}: {outputs}");
+        let places: Vec<&str> = outputs.lines().filter_map(|line| line.strip_prefix("place ")).collect();
+        assert!(matches!(places.as_slice(), [one, two] if one != two), "{limit:?}: {outputs}");
+    }
 }
 
 /// Code under test could leave the acceptance tests where sessions read, too.

@@ -152,21 +152,24 @@ fn with_test(project: &TestProject, text: &str) -> String {
 #[cfg(target_os = "linux")]
 #[test]
 fn the_test_of_a_merge_reads_nothing_that_the_test_of_another_merge_left() {
-    let project = team();
     let caches = "\"$CARGO_HOME\" \"$npm_config_cache\" \"$PIP_CACHE_DIR\" \"$GOCACHE\" \"$GOMODCACHE\" \"$XDG_CACHE_HOME\"";
-    with_test(
-        &project,
-        &format!(
-            "for cache in {caches}; do\nif test -e \"$cache/planted\"; then echo \"met $cache\"; exit 1; fi\n\
-             mkdir -p \"$cache\" && touch \"$cache/planted\" || exit 2\ndone"
-        ),
+    let test = format!(
+        "for cache in {caches}; do\nif test -e \"$cache/planted\"; then echo \"met $cache\"; exit 1; fi\n\
+         mkdir -p \"$cache\" && touch \"$cache/planted\" || exit 2\ndone"
     );
-    for task in ["one", "two"] {
-        approved(&project, task);
-        merge(&project, task).ok();
+    for limit in [None, Some("100")] {
+        let project = team();
+        if let Some(limit) = limit {
+            project.liza(&["config", "sandbox_max_abi", limit]).ok();
+        }
+        with_test(&project, &test);
+        for task in ["one", "two"] {
+            approved(&project, task);
+            merge(&project, task).ok();
+        }
+        let left = project.root.join(".liza/caches/checks");
+        assert_eq!(fs::read_dir(left).unwrap().count(), 0, "they go with the task: {limit:?}");
     }
-    let left = project.root.join(".liza/caches/checks");
-    assert_eq!(fs::read_dir(left).unwrap().count(), 0, "they go with the task");
 }
 
 /// Covers: RV-06

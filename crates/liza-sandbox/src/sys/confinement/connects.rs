@@ -140,7 +140,11 @@ fn open_socket(thread: u32, path: &Path) -> Result<OwnedFd, Errno> {
     }
 }
 
-fn connect_internet(socket: &OwnedFd, policy: &ConnectPolicy, address: &[u8]) -> Result<(), Errno> {
+pub(super) fn connect_internet(
+    socket: &OwnedFd,
+    policy: &ConnectPolicy,
+    address: &[u8],
+) -> Result<(), Errno> {
     let Some(target) = internet_target(address)? else { return connect_unspec(socket) };
     // This process is not restricted by Landlock, so the ports are judged here too.
     let is_granted = policy.network.as_ref().is_none_or(|network| network.allows(target));

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write as _};
-use std::net::{IpAddr, SocketAddr, SocketAddrV6, UdpSocket};
+use std::net::SocketAddr;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 
@@ -12,10 +12,8 @@ use rustix::io::Errno;
 
 use super::super::system;
 use super::members::is_own;
+use super::routes::leads_here;
 use super::{ConnectPolicy, REFUSED, is_of_desktop};
-
-/// Any port: nothing is sent to it.
-const DISCARD: u16 = 9;
 
 /// The most places that a log names: a session could try all of them, for ever.
 const NOTED_MAX: usize = 20;
@@ -23,20 +21,7 @@ const NOTED_MAX: usize = 20;
 /// True if an address leads to this machine.
 pub(super) fn is_here(target: SocketAddr) -> bool {
     let address = target.ip().to_canonical();
-    address.is_loopback() || address.is_unspecified() || is_own_address(target)
-}
-
-/// True for an address of this machine's interfaces: the kernel answers from it. Sends nothing.
-fn is_own_address(target: SocketAddr) -> bool {
-    let (any, place): (SocketAddr, SocketAddr) = match (target.ip().to_canonical(), target) {
-        // With its interface: without one, an address that is valid on one interface only is none.
-        (IpAddr::V6(address), SocketAddr::V6(given)) => {
-            (([0u16; 8], 0).into(), SocketAddrV6::new(address, DISCARD, 0, given.scope_id()).into())
-        }
-        (address, _) => (([0, 0, 0, 0], 0).into(), (address, DISCARD).into()),
-    };
-    let Ok(socket) = UdpSocket::bind(any) else { return false };
-    socket.connect(place).is_ok() && socket.local_addr().is_ok_and(|own| own.ip() == place.ip())
+    address.is_loopback() || address.is_unspecified() || leads_here(target)
 }
 
 impl ConnectPolicy {
@@ -122,7 +107,7 @@ impl ConnectPolicy {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::net::{Ipv6Addr, TcpListener, UdpSocket};
+    use std::net::{Ipv6Addr, SocketAddrV6, TcpListener, UdpSocket};
     use std::os::unix::net::UnixListener;
     use std::process::{Command, Stdio};
 

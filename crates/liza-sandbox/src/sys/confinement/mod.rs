@@ -42,6 +42,8 @@ mod own_network;
 #[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
 mod process_limit;
 #[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
+mod routes;
+#[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
 mod seccomp;
 #[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
 mod terminals;

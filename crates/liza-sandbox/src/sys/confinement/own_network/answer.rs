@@ -104,8 +104,17 @@ mod tests {
     use std::process::Command;
     use std::time::Instant;
 
-    use super::super::super::local_services;
+    use super::super::super::connects::connect_internet;
+    use super::super::super::{ConnectPolicy, local_services};
     use super::*;
+
+    /// An address as a program hands it to the kernel.
+    fn in_memory(target: SocketAddr) -> Vec<u8> {
+        let SocketAddr::V6(target) = target else { panic!("{target}") };
+        let family = u16::try_from(libc::AF_INET6).unwrap().to_ne_bytes();
+        let port = target.port().to_be_bytes();
+        [&family[..], &port, &[0; 4], &target.ip().octets(), &target.scope_id().to_ne_bytes()].concat()
+    }
 
     fn answered_here(stream: &TcpStream) -> bool {
         is_answered_here(&stream.as_fd().try_clone_to_owned().unwrap()).unwrap()
@@ -161,9 +170,18 @@ mod tests {
             format!("[fd00:99::]:{port}").parse().unwrap(),
             of_link.into(),
         ];
+        let policy = ConnectPolicy::default_for_tests();
         for target in targets {
-            assert!(!local_services::is_here(target), "{target}: the address does not tell it");
+            assert!(local_services::is_here(target), "{target}: a route leads here");
             assert!(answered_here(&TcpStream::connect(target).unwrap()), "{target}");
+            // Without a room, where nobody asks afterwards who has answered.
+            let socket =
+                socket_with(AddressFamily::INET6, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap();
+            assert_eq!(
+                connect_internet(&socket, &policy, &in_memory(target)),
+                Err(Errno::ACCESS),
+                "{target}"
+            );
         }
     }
 }
