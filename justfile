@@ -47,11 +47,11 @@ bless:
 trial *ARGS:
     cargo run --release -p liza --features trial -- trial --pairs 3000 {{ARGS}}
 
-# Kills, races, failures and attacks of the real program, counted in target/evidence/faults.jsonl; fails if one of them goes wrong. Some 20 minutes.
-faults:
+# Kills, races, failures and attacks of the real program, by the tests that `.config/faults` names, counted in target/evidence/faults.jsonl; fails if one of them goes wrong. Some 20 minutes, and longer with more RUNS with real processes that are compared with runs in memory.
+faults RUNS="30":
     mkdir -p target/evidence
     echo "{\"commit\": \"$(git rev-parse --short=12 HEAD)\"}" > target/evidence/faults.jsonl
-    LIZA_FULL=1 LIZA_EVIDENCE=$PWD/target/evidence/faults.jsonl cargo nextest run --workspace -E 'test(/kill|torture|interrupted|failover|faults::|jumps_takes|full_disk|sixty_four|exactly_one_of|in_a_session_is|hostile_session/)'
+    LIZA_FULL=1 LIZA_RUNS={{RUNS}} LIZA_EVIDENCE=$PWD/target/evidence/faults.jsonl cargo nextest run --workspace -E "test(/(^|::)($(paste -sd'|' .config/faults))$/)"
 
 # Explores, simulates, tries the real program and runs the trial, and writes docs/scorecard.md with its figures, its chart and the three numbers of the README.
 scorecard BOARDS="20000" SEEDS="10000" PAIRS="3000": (explore BOARDS) (simulate SEEDS) faults

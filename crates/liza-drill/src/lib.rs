@@ -19,6 +19,6 @@ pub use changes::{Change, merged_changes};
 pub use cost::Cost;
 pub use error::DrillError;
 pub use plants::{NoPlant, Plant, Plants, find_plants};
-pub use results::{Defect, DrillRecord, ReviewerRates, add_record, rates, read_records, table};
+pub use results::{add_record, table};
 pub use review::{Drill, DrillEnd, drill};
 pub use stage::Stage;

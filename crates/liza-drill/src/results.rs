@@ -1,94 +1,17 @@
 //! The results of drills, in a file beside the blackboard; no task knows of them.
 
-use std::io::{self, ErrorKind};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 
-use liza_core::evidence::{DrillVerdict, Estimate, drill_rates};
-use liza_core::model::{TaskId, Timestamp};
+use liza_core::evidence::{DrillRecord, ReviewerRates};
 use liza_host::durable;
-use serde::{Deserialize, Serialize};
+use liza_team::observe::drills::{file, read_records};
 
-/// A planted defect.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Defect {
-    pub path: String,
-    pub line: usize,
-    pub before: String,
-    pub after: String,
-}
-
-/// One review of a drill.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DrillRecord {
-    pub time: Timestamp,
-    pub task: TaskId,
-    /// `None` for the original.
-    pub defect: Option<Defect>,
-    /// The test that was not in the copy.
-    pub taken_out: String,
-    /// `None` if the session ended without a verdict.
-    pub rejected: Option<bool>,
-    pub program: String,
-    pub model: Option<String>,
-}
-
-/// The rates of one program with one model.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ReviewerRates {
-    pub program: String,
-    pub model: Option<String>,
-    pub caught: Estimate,
-    pub false_alarms: Estimate,
-    pub without_verdict: usize,
-}
-
-fn file(folder: &Path) -> PathBuf {
-    folder.join("drills.json")
-}
-
-/// All records of the project with this `.liza`; none if there was no drill.
-pub fn read_records(folder: &Path) -> io::Result<Vec<DrillRecord>> {
-    match durable::read_file(&file(folder)) {
-        Ok(bytes) => serde_json::from_slice(&bytes)
-            .map_err(|error| io::Error::new(ErrorKind::InvalidData, format!(".liza/drills.json: {error}"))),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(error),
-    }
-}
-
+/// Adds the result of a review to those of the project with this `.liza`.
 pub fn add_record(folder: &Path, record: DrillRecord) -> io::Result<()> {
     let mut records = read_records(folder)?;
     records.push(record);
     durable::replace_private_file(&file(folder), serde_json::to_string_pretty(&records)?.as_bytes())
-}
-
-/// The rates of each program and model, in the order of their first drills.
-pub fn rates(records: &[DrillRecord]) -> Vec<ReviewerRates> {
-    let mut keys: Vec<(&String, &Option<String>)> = Vec::new();
-    for record in records {
-        let key = (&record.program, &record.model);
-        if !keys.contains(&key) {
-            keys.push(key);
-        }
-    }
-    let of = |(program, model): (&String, &Option<String>)| {
-        let own = || records.iter().filter(|record| record.program == *program && record.model == *model);
-        let verdict = |record: &DrillRecord| {
-            let is_planted = record.defect.is_some();
-            record.rejected.map(|is_rejected| DrillVerdict { is_planted, is_rejected })
-        };
-        let verdicts: Vec<DrillVerdict> = own().filter_map(verdict).collect();
-        let (caught, false_alarms) = drill_rates(&verdicts);
-        let without_verdict = own().count() - verdicts.len();
-        ReviewerRates {
-            program: program.clone(),
-            model: model.clone(),
-            caught,
-            false_alarms,
-            without_verdict,
-        }
-    };
-    keys.into_iter().map(of).collect()
 }
 
 /// The rates as a Markdown table, and what it means; nothing without drills.
@@ -115,6 +38,9 @@ pub fn table(rates: &[ReviewerRates]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use liza_core::evidence::{Defect, reviewer_rates};
+    use liza_core::model::Timestamp;
+
     use super::*;
 
     fn record(program: &str, planted: bool, rejected: Option<bool>) -> DrillRecord {
@@ -144,7 +70,7 @@ mod tests {
         ];
         all.iter().for_each(|record| add_record(folder.path(), record.clone()).unwrap());
         assert_eq!(read_records(folder.path()).unwrap(), all);
-        let found = rates(&all);
+        let found = reviewer_rates(&all);
         let seen: Vec<_> = found
             .iter()
             .map(|one| {

@@ -18,7 +18,11 @@ const SMALL: Size = Size::new(1, 1, 1);
 /// More boards than any team has that closes.
 const CLOSES: usize = 1_000_000;
 /// The teams that close: each is visited to its end.
-const CLOSED: [Size; 2] = [SMALL.asked(), Size { sessions: 1, ..Size::new(1, 2, 2).asked().in_time() }];
+const CLOSED: [Size; 3] = [
+    SMALL.asked(),
+    Size { sessions: 1, edits: true, ..SMALL.asked() },
+    Size { sessions: 1, ..Size::new(1, 2, 2).asked().in_time() },
+];
 const TEAMS: [Size; 9] = [
     SMALL,
     Size { validation: true, ..SMALL }.asked(),

@@ -29,6 +29,7 @@ pub mod pairs;
 pub mod properties;
 pub mod search;
 pub mod simulate;
+pub mod story;
 pub mod symmetry;
 pub mod teeth;
 mod with_words;

@@ -6,7 +6,7 @@ use liza_core::model::{
     AgentId, AgentStatus, Approver, Role, Status, StopFiles, TaskBody, TaskId, TaskRecord, TaskStatus,
 };
 use liza_core::protocol::{BeginMerge, ClaimReview, Command, Request, ReserveTask, apply};
-use liza_core::rules::approvals::has_approval;
+use liza_core::rules::approvals::{has_approval, lacks_approval};
 use liza_core::rules::invariants::validate;
 use liza_core::rules::validation::is_validated;
 use liza_core::supervise::{
@@ -347,11 +347,17 @@ fn merged_once(before: &World, action: &Action, after: &World) -> Answer {
         .then(|| if is_again { Err(format!("{} is on the branch twice", lost.task)) } else { Ok(()) })
 }
 
+/// True if the task has ended. One that a person has set to MERGED in the file has not: a person judges it.
+pub(crate) fn has_ended(world: &World, task: &TaskId) -> bool {
+    let Ok(body) = world.state.board.body(task) else { return false };
+    body.record().status.is_some_and(Status::is_terminal) && !lacks_approval(body.record())
+}
+
 fn terminal_stays(before: &World, action: &Action, after: &World) -> Answer {
     if matches!(action, Action::Edit(..)) {
         return None;
     }
-    let mut ended = statuses(before, after).filter(|(_, from, _)| from.is_terminal()).peekable();
+    let mut ended = statuses(before, after).filter(|(id, _, _)| has_ended(before, id)).peekable();
     ended.peek()?;
     let moved = ended.filter(|(_, from, to)| from != to);
     nothing(moved.map(|(id, from, to)| format!("{id}: {from} → {to} by {action:?}")))

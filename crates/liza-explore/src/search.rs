@@ -3,7 +3,7 @@
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use liza_core::model::{GoalStatus, Status};
+use liza_core::model::GoalStatus;
 
 use crate::alphabet::{Action, step};
 use crate::asked::asked_for;
@@ -187,7 +187,7 @@ impl Look {
 pub(crate) fn is_end(world: &World) -> bool {
     let board = &world.state.board;
     let decided = board.goal.ready().is_some_and(|goal| goal.status != GoalStatus::InProgress);
-    decided || board.summaries().all(|task| task.status.is_some_and(Status::is_terminal))
+    decided || board.tasks.keys().all(|task| properties::has_ended(world, task))
 }
 
 impl Explored {

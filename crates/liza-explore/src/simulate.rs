@@ -50,7 +50,7 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
-    fn percent(&mut self) -> u64 {
+    pub(crate) fn percent(&mut self) -> u64 {
         self.roll() % 100
     }
 
@@ -81,13 +81,31 @@ pub fn simulate(size: Size, seed: u64, tooth: Option<Tooth>) -> Simulated {
     team.finish()
 }
 
-/// Begins with these actions, each of which has to be accepted; then nothing breaks any more.
-pub fn play(size: Size, actions: &[Action]) -> Simulated {
+/// One move of a case.
+#[derive(Debug, Clone)]
+pub enum Move {
+    Accepted(Action),
+    Refused(Action),
+}
+
+impl From<Action> for Move {
+    /// Only what a replaced agent says has to be refused.
+    fn from(action: Action) -> Self {
+        if action.is_late() { Move::Refused(action) } else { Move::Accepted(action) }
+    }
+}
+
+/// Begins with these moves; then nothing breaks any more.
+pub fn play(size: Size, moves: &[Move]) -> Simulated {
     let mut team = Team::new(World::new(size), 0);
-    for action in actions {
-        let is_accepted = team.take(action.clone());
-        if !is_accepted && !action.is_late() {
-            team.found.broken = Some(format!("{action:?} is refused"));
+    for one in moves {
+        let (action, is_meant) = match one {
+            Move::Accepted(action) => (action, true),
+            Move::Refused(action) => (action, false),
+        };
+        if team.take(action.clone()) != is_meant {
+            let happens = if is_meant { "refused" } else { "accepted" };
+            team.found.broken.get_or_insert_with(|| format!("{action:?} is {happens}"));
         }
     }
     team.run(CALM, true);

@@ -68,17 +68,18 @@ fn agents_that_swap_their_places_are_told_apart_by_their_names_only() {
     }
 }
 
-/// No board is left to visit, and no promise is broken on any; `just full` with two sessions per task, and with two
-/// coders and two code reviewers.
+/// No board is left to visit, and no promise is broken on any; `just full` with two sessions per task, with an edit by hand,
+/// and with two coders and two code reviewers.
 ///
 /// Covers: PV-02
 #[test]
 fn the_smallest_team_closes() {
     let one_session = |size| Size { sessions: 1, ..size };
+    let edited = one_session(Size { edits: true, ..SMALL.asked() });
     let mut teams = vec![(one_session(SMALL.asked()), 2_000)];
     if std::env::var_os("LIZA_FULL").is_some() {
         let four = one_session(Size::new(1, 2, 2).asked().in_time());
-        teams.extend([(four, 20_000), (SMALL.asked(), 100_000)]);
+        teams.extend([(four, 20_000), (edited, 100_000), (SMALL.asked(), 100_000)]);
     }
     for (size, most) in teams {
         let found = explore(World::new(size), most, &|_, _| {});
@@ -99,8 +100,10 @@ fn the_smallest_team_closes() {
 fn no_promise_is_broken_on_any_board_up_to_the_bound() {
     let validated = Size { validation: true, ..SMALL };
     let loses_records = Size { loses_records: true, ..SMALL };
+    let edited = Size { edits: true, ..SMALL };
     let teams = [
         (SMALL, 3_000),
+        (edited, 1_500),
         (validated, 2_000),
         (loses_records, 2_000),
         (Size::new(1, 2, 2), 2_000),

@@ -8,7 +8,7 @@ use std::{env, fs, io};
 use liza_trial::arms::Rates;
 use liza_trial::chart::chart;
 use liza_trial::mutants::material;
-use liza_trial::scorecard::{Circumstances, faults, figures, headline, scorecard};
+use liza_trial::scorecard::{Circumstances, faults, figures, headline, not_tested, scorecard};
 use liza_trial::trial::{Plan, run};
 use serde_json::json;
 
@@ -41,10 +41,12 @@ fn main() -> io::Result<()> {
     eprintln!();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let machine = format!("{}, {cores} cores, {}", said("uname", &["-sm"]), said("rustc", &["--version"]));
+    let circumstances = Circumstances { machine, commit, exploration, simulation, faults };
+    let Circumstances { machine, commit, exploration, simulation, faults } = &circumstances;
     let figures = json!({
         "machine": machine, "commit": commit, "trial": trial, "exploration": exploration, "simulation": simulation, "faults": faults,
+        "not_tested": not_tested(pairs, &circumstances),
     });
-    let circumstances = Circumstances { machine, commit, exploration, simulation, faults };
     fs::write(root.join("docs/scorecard.json"), format!("{figures}\n"))?;
     fs::write(root.join("docs/scorecard.md"), scorecard(&trial, &circumstances))?;
     fs::write(root.join("docs/pictures/trial.svg"), chart(&trial, &material()))?;

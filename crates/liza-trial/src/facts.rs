@@ -1,11 +1,17 @@
 //! Git's facts about a submission, counted by the real rule from the text of the corpus.
 
-use liza_core::model::{GateSettings, WorkFacts};
+use liza_core::model::{FactKind, GateSettings, WorkFacts};
 use liza_core::rules::work_facts::{FileDelta, KnownFiles, work_facts};
 use liza_ids::gate::{GatePatterns, Protection};
 
 use crate::mutants::Material;
 use crate::work::{Content, Flaw};
+
+/// The kinds of facts about this content that git shows to everybody, whatever the settings of an arm protect.
+pub(crate) fn kinds(material: &Material, content: &Content) -> Vec<FactKind> {
+    let facts = facts_of(material, content, &GateSettings::default());
+    FactKind::ALL.iter().copied().filter(|kind| facts.count(*kind) > 0).collect()
+}
 
 /// The file that the gate runs.
 pub(crate) const GATE_FILE: &str = "scripts/test.sh";
@@ -63,8 +69,6 @@ fn changed_tests(material: &Material, flaw: Flaw) -> FileDelta {
 
 #[cfg(test)]
 mod tests {
-    use liza_core::model::FactKind;
-
     use super::*;
     use crate::mutants::material;
     use crate::work::Defect;

@@ -14,13 +14,12 @@ use crate::arms::{Ablation, Arm, Script};
 use crate::board::sha;
 use crate::dice::Die;
 use crate::facts::GATE_FILE;
-use crate::outcome::Outcome;
-use crate::team::{TEST, Team, coder_id, slot};
+use crate::outcome::{Outcome, Speaker, Spoken};
+use crate::team::{TEST, Team, approval, coder_id, slot};
 use crate::work::{Content, Defect, Flaw};
 
 const GATE: &str = "gate";
 const REASON: &str = "Blockers: 1\nPrior Feedback Status:\n- STILL PRESENT: all of it";
-const EVIDENCE: &str = "the tests pass";
 /// The gap of a template that no one has filled.
 const FORGED: &str = "[command and its result]";
 
@@ -84,29 +83,31 @@ impl Team<'_> {
         }
         if is_first && self.is_script(Script::ForgesEvidence) {
             let forged = Verdict::Approved(Some(FORGED.to_owned()));
-            let answer = self.give(self.board.session(reviewer), forged);
-            self.outcome.occurred = true;
-            self.outcome.broke_protocol |= answer.is_ok();
+            self.give(self.board.session(reviewer), Speaker::default(), forged);
         }
-        let _ = match self.rejects(content, slot, number) {
+        let is_blind = self.is_blind(slot);
+        let verdict = match !is_blind && self.rejects(content, slot, number) {
             true => {
                 self.outcome.found_by_review |= content.defect.is_some();
-                self.give(self.board.session(reviewer), Verdict::Rejected(REASON.to_owned()))
+                Verdict::Rejected(REASON.to_owned())
             }
-            false => self.approve(self.board.session(reviewer)),
+            false => approval(),
         };
+        let speaker = Speaker { is_blind, ..Speaker::default() };
+        self.give(self.board.session(reviewer), speaker, verdict);
         SessionEnd::Code(0)
     }
 
-    /// The judgement of a reviewer: its dice, its mutants, or none.
+    /// True if the reviewer approves without reading.
+    fn is_blind(&self, slot: u8) -> bool {
+        let stamps = slot == 0 && self.is_script(Script::ApprovesEverything);
+        stamps || self.setting.arm == Arm::NoReview
+    }
+
+    /// The judgement of a reviewer that reads: its dice, or its mutants.
     fn rejects(&mut self, content: &Content, slot: u8, number: u32) -> bool {
         let arm = self.setting.arm;
-        if slot == 0 && self.is_script(Script::ApprovesEverything) {
-            self.outcome.occurred = true;
-            return false;
-        }
         match arm {
-            Arm::NoReview => false,
             Arm::MutantReview => {
                 self.asks_for_tests = self.coder.material.has_survivors() && !content.has_more_tests;
                 self.asks_for_tests
@@ -114,6 +115,7 @@ impl Team<'_> {
             Arm::Solo
             | Arm::SoloTests
             | Arm::SoloBudget
+            | Arm::NoReview
             | Arm::Review
             | Arm::Limits
             | Arm::Gate
@@ -133,19 +135,24 @@ impl Team<'_> {
             true => self.board.session(reviewer),
             false => Actor::Agent(reviewer, old),
         };
-        self.outcome.occurred = self.board.generation(reviewer) != old;
-        self.outcome.broke_protocol |= self.approve(sender).is_ok();
+        let is_replaced = self.board.generation(reviewer) != old;
+        self.give(sender, Speaker { is_replaced, ..Speaker::default() }, approval());
     }
 
-    pub(crate) fn approve(&mut self, sender: Actor) -> Result<Reply, Refusal> {
-        self.give(sender, Verdict::Approved(Some(EVIDENCE.to_owned())))
-    }
-
-    fn give(&mut self, sender: Actor, verdict: Verdict) -> Result<Reply, Refusal> {
+    /// Sends a verdict in the name of somebody, and notes the process that speaks.
+    pub(crate) fn give(&mut self, sender: Actor, speaker: Speaker, verdict: Verdict) {
+        let (approves, is_unfilled) = match &verdict {
+            Verdict::Approved(evidence) | Verdict::WithoutValidation(evidence) => {
+                (true, evidence.as_ref().is_some_and(|text| text.starts_with('[')))
+            }
+            Verdict::Rejected(_) => (false, false),
+        };
         let commit = self.board.record(&self.task).and_then(|record| record.review_commit.clone());
         let facts = commit.map(WorktreeFacts::clean);
         let task = self.task.clone();
-        self.board.send(sender, SubmitVerdict { task, verdict, facts, commit: None, moved: None })
+        let command = SubmitVerdict { task, verdict, facts, commit: None, moved: None };
+        let is_accepted = self.board.send(sender, command).is_ok();
+        self.seen.verdicts.push(Spoken { speaker, approves, is_unfilled, is_accepted });
     }
 
     pub(crate) fn merge(&mut self, agent: AgentId) -> Result<(), Refusal> {
@@ -185,6 +192,7 @@ impl Team<'_> {
         let is_wrong = self.submitted().defect.is_some();
         let head = self.git.content(&sha(self.git.head));
         let mut outcome = std::mem::take(&mut self.outcome);
+        outcome.seen = std::mem::take(&mut self.seen);
         outcome.merged = status == Some(Status::Merged);
         outcome.defective = outcome.merged && head.defect.is_some();
         outcome.harmed = self.coder.has_harmed;

@@ -16,6 +16,7 @@ pub mod fresh;
 mod judging;
 pub mod model_trial;
 pub mod mutants;
+mod oracles;
 pub mod outcome;
 pub mod prediction;
 pub mod scorecard;

@@ -1,16 +1,16 @@
 //! The result of one pair in one arm, as the oracles see it.
 
-use crate::arms::Script;
+use liza_core::model::FactKind;
+
+use crate::work::Content;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// True if the script did what it is about. What did not take place is not counted as survived.
-    pub occurred: bool,
+    /// What the oracles of misbehaviours ask.
+    pub seen: Seen,
     pub merged: bool,
     /// True if the hidden tests fail on the merged head, or git has what no one approved.
     pub defective: bool,
-    /// True if a misbehaviour against the protocol had its effect.
-    pub broke_protocol: bool,
     /// True if a rework has broken correct work.
     pub harmed: bool,
     /// True if correct work was blocked.
@@ -25,15 +25,52 @@ pub struct Outcome {
     pub faults: Vec<String>,
 }
 
-impl Outcome {
-    /// True if the defect, or the effect of the script, got through.
-    pub fn escaped(&self, script: Option<Script>) -> bool {
-        match script {
-            Some(Script::ForgesEvidence | Script::ApprovesItself | Script::LateVerdict) => {
-                self.broke_protocol
-            }
-            Some(Script::Hangs | Script::Loops) => self.unended,
-            Some(_) | None => self.merged && self.defective,
-        }
-    }
+/// What can be seen of one pair.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Seen {
+    pub submissions: Vec<Submission>,
+    pub verdicts: Vec<Spoken>,
+    /// The sessions of coders.
+    pub sessions: Vec<CodingSession>,
+    /// True if the worktree had another head than the commit under review.
+    pub has_later_commits: bool,
+}
+
+/// A submission; of a single agent, what it calls done.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Submission {
+    pub content: Content,
+    /// What git counts in the change.
+    pub facts: Vec<FactKind>,
+    /// True if the worktree had more than its commit.
+    pub is_dirty: bool,
+    /// True if the branch had moved since the worktree was made.
+    pub is_stale: bool,
+    pub is_accepted: bool,
+}
+
+/// A verdict, and the process that spoke it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Spoken {
+    pub speaker: Speaker,
+    pub approves: bool,
+    /// True if its evidence is a template that nobody has filled.
+    pub is_unfilled: bool,
+    pub is_accepted: bool,
+}
+
+/// The process that gives a verdict, whoever it says that it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Speaker {
+    pub is_coder: bool,
+    /// True if its agent has been registered again since it began.
+    pub is_replaced: bool,
+    /// True if it has not read the change.
+    pub is_blind: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CodingSession {
+    pub is_over_time: bool,
+    pub has_result: bool,
 }

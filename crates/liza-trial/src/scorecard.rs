@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::arms::{Arm, Rates};
@@ -55,21 +56,126 @@ const FOUND: &str = "\
 - 19 ways through a level of confinement, found by a hostile audit with 1,925 attempts: docs/safety.md names them and what remains.
 ";
 
-const NOT_TESTED: &str = "\
-- The plan is 3,000 pairs in each cell; the first part of this page says how many were run. With fewer, a small fault of the machine can go unnoticed.
-- `liza drill` was run with scripts as reviewers only. No model was drilled.
-- `liza trial --cli`, which lets a real program work on fresh tasks, has never been run with a real model; a script has played it.
-- No model was run. Agents are dice; their rates are invented and equal in all arms. Nothing here says how good models are.
-- Real processes: 30 pairs of the shell tasks with catch rate 50 % and false alarms 20 %, in one project with the real program and git, ended as they do in memory (4 found by tests, 5 rejected in review, none escaped). The gate runs 3, `just full` 300; those 300 were not run to their end for this page.
-- In trial, exploration and simulation git is a model in memory (numbered commits, one branch) and nothing is a process; faults of the real program have a part of their own.
-- In the trial one task at a time: no planner, no second coder, no circuit breaker.
-- The attempts of a hostile session that are counted above were written by the makers of Liza; one audit by somebody else is not in their number. Those that are allowed, at each level, are named in docs/safety.md.
-- The simulation was not compared with runs of real processes.
-- Changes of the source (mutants of `protocol`, `rules` and `supervise`) have [a page of their own](mutants.md), by `just mutants`; no number of it is here.
-- The human never answers: what waits for them counts as not merged.
-- Cost in seconds and tokens is not measured, only sessions per task (table of arms). A review costs about as much as a small task.
-- Defects are single mutants of small functions, made by one table. The reviewer that runs mutants uses the same table, so its row is the best case.
-- A single agent is assumed to review its own work as well as a reviewer with its program would. If it does worse, its row is too good.";
+/// What `just faults` calls the pairs of the trial, and the teams of the simulation, that it repeats with real processes.
+pub const REAL_PAIRS: &str =
+    "a pair of the trial is run with real processes and git: it ends as it does in memory";
+pub const REAL_TEAMS: &str =
+    "a team of the simulation is run with real processes and git: the same happens, and it ends the same";
+
+/// Something that was not tested, or not as much as planned.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Gap {
+    pub what: &'static str,
+    /// What was done of the plan; absent where nothing was planned.
+    pub done: Option<(usize, usize)>,
+    pub why: &'static str,
+}
+
+impl Gap {
+    const fn of(what: &'static str, why: &'static str) -> Self {
+        Self { what, done: None, why }
+    }
+
+    fn words(&self) -> String {
+        let done = self.done.map(|(done, planned)| format!(", {done} of {planned}")).unwrap_or_default();
+        format!("- **{}{done}.** {}", self.what, self.why)
+    }
+}
+
+/// The gaps that no run of this program closes.
+const GAPS: [Gap; 14] = [
+    Gap::of(
+        "No model was run",
+        "Agents are dice; their rates are invented and equal in all arms. Nothing here says how good models are.",
+    ),
+    Gap::of("No model was drilled", "`liza drill` was run with scripts as reviewers only."),
+    Gap::of(
+        "`liza trial --cli` with a real model",
+        "It lets a real program work on fresh tasks and has never been run so; a script has played it.",
+    ),
+    Gap::of(
+        "Git and processes in trial, exploration and simulation",
+        "Git is a model in memory there (numbered commits, one branch) and nothing is a process; faults of the real program have a part of their own.",
+    ),
+    Gap::of(
+        "More than one task at a time in the trial",
+        "It has no planner, no second coder and no circuit breaker.",
+    ),
+    Gap::of(
+        "Hostile sessions by somebody else",
+        "The attempts that are counted above were written by the makers of Liza; one audit by somebody else is not in their number. Those that are allowed, at each level, are named in docs/safety.md.",
+    ),
+    Gap::of(
+        "Changes of the source",
+        "Mutants of `protocol`, `rules` and `supervise` have [a page of their own](mutants.md), by `just mutants`; no number of it is here.",
+    ),
+    Gap::of("A person who answers in the trial", "What waits for them counts as not merged."),
+    Gap::of(
+        "Cost in seconds and tokens",
+        "Only sessions per task are counted (table of arms). A review costs about as much as a small task.",
+    ),
+    Gap::of(
+        "Defects of several lines",
+        "Defects are single mutants of small functions, made by one table. The reviewer that runs mutants uses the same table, so its row is the best case.",
+    ),
+    Gap::of(
+        "Single agents that judge their own work worse",
+        "One is assumed to review its own work as well as a reviewer with its program would. If it does worse, its row is too good.",
+    ),
+    Gap::of(
+        "The planner's supervisor dies in the exploration",
+        "It never does; rescoping, questions, notes and budgets in tokens are not explored either. Random sequences of commands try those.",
+    ),
+    Gap::of(
+        "More than one edit by hand in a run of the exploration",
+        "A person edits one field of a task, once.",
+    ),
+    Gap::of(
+        "Kernels, processors and programs that are not here",
+        "One machine, named above; what needs another one is marked as not run in docs/safety.md.",
+    ),
+];
+
+/// The pairs in each cell, and the runs with real processes, that the plan has.
+const PLANNED_PAIRS: usize = 3_000;
+const PLANNED_RUNS: usize = 300;
+
+/// What was not tested: the gaps that every run has, and what this one has done less of than planned.
+pub fn not_tested(pairs: usize, run: &Circumstances) -> Vec<Gap> {
+    let runs = |name: &str| run.faults.get(name).copied().unwrap_or(0);
+    let open = |team: &&Value| team["closed"] != true;
+    let teams = || run.exploration["teams"].as_array().into_iter().flatten();
+    let (all, left) = (teams().count(), teams().filter(open).count());
+    let parts = [
+        (
+            "Pairs in each cell of the trial",
+            pairs,
+            PLANNED_PAIRS,
+            "With fewer, a small fault of the machine can go unnoticed.",
+        ),
+        (
+            "Pairs with real processes",
+            runs(REAL_PAIRS),
+            PLANNED_RUNS,
+            "They are shell tasks, with catch rate 50 % and false alarms 20 %.",
+        ),
+        (
+            "Teams of the simulation with real processes",
+            runs(REAL_TEAMS),
+            PLANNED_RUNS,
+            "They have one coder and one code reviewer, and sessions that end in each way; no supervisor dies in them.",
+        ),
+        (
+            "Teams that were explored to their end",
+            all - left,
+            all,
+            "The others were visited up to the bound.",
+        ),
+    ];
+    let short = parts.into_iter().filter(|(_, done, planned, _)| done < planned);
+    let short = short.map(|(what, done, planned, why)| Gap { what, done: Some((done, planned)), why });
+    short.chain(GAPS).collect()
+}
 
 /// The three numbers for the README, each with its prediction: a difference that is chance must not look like a result.
 pub fn headline(trial: &Trial) -> String {
@@ -119,7 +225,8 @@ pub fn scorecard(trial: &Trial, run: &Circumstances) -> String {
     let _ = writeln!(text, "## Error codes\n\n{}", codes(run));
     let _ = writeln!(text, "## Found and fixed\n\n{FOUND}");
     let _ = writeln!(text, "## The estimate of drills\n\n{}", drill_lines());
-    let _ = writeln!(text, "## What was not tested\n\n{NOT_TESTED}");
+    let gaps: Vec<String> = not_tested(trial.pairs, run).iter().map(Gap::words).collect();
+    let _ = writeln!(text, "## What was not tested\n\n{}", gaps.join("\n"));
     text
 }
 
@@ -266,6 +373,24 @@ mod tests {
         let svg = chart(&trial, &material());
         assert_eq!(svg.matches("<polyline").count(), 7);
         assert!(svg.ends_with("</svg>\n"));
+    }
+
+    /// Covers: TR-04
+    #[test]
+    fn what_was_not_tested_follows_from_what_was_run() {
+        let run = |pairs: usize, closed: bool| Circumstances {
+            machine: String::new(),
+            commit: String::new(),
+            exploration: serde_json::json!({"teams": [{"closed": closed}]}),
+            simulation: Value::Null,
+            faults: BTreeMap::from([(REAL_PAIRS.to_owned(), pairs), (REAL_TEAMS.to_owned(), 300)]),
+        };
+        let gaps = not_tested(2_999, &run(30, false));
+        let short: Vec<_> = gaps.iter().filter_map(|gap| gap.done).collect();
+        assert_eq!(short, [(2_999, 3_000), (30, 300), (0, 1)]);
+        let words = "- **Pairs with real processes, 30 of 300.** They are shell tasks, with catch rate 50 % and false alarms 20 %.";
+        assert_eq!(gaps[1].words(), words);
+        assert_eq!(not_tested(3_000, &run(300, true)), GAPS);
     }
 
     /// Covers: TR-04

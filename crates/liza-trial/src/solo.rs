@@ -2,16 +2,20 @@
 
 use crate::arms::{Arm, Script, Setting};
 use crate::dice::Die;
-use crate::outcome::Outcome;
+use crate::facts::kinds;
+use crate::outcome::{CodingSession, Outcome, Submission};
 use crate::work::{Coder, Content, Defect, Flaw};
 
 /// Lets one agent work, at most that many sessions if it has the team's budget.
 pub(crate) fn run(mut coder: Coder<'_>, setting: &Setting, budget: u32) -> Outcome {
-    let mut outcome = Outcome { occurred: setting.script.is_some(), sessions: 1, ..Outcome::default() };
+    let mut outcome = Outcome { sessions: 1, ..Outcome::default() };
     if matches!(setting.script, Some(Script::Hangs | Script::Loops)) {
+        let is_over_time = setting.script == Some(Script::Hangs);
+        outcome.seen.sessions.push(CodingSession { is_over_time, has_result: false });
         return Outcome { unended: true, ..outcome };
     }
     let mut content = coder.first(setting.script);
+    outcome.seen.submissions.push(done(&coder, content, setting.script));
     for review in 1..setting.arm.solo_sessions(budget) {
         let is_red = content.is_red();
         if !is_red && setting.arm != Arm::SoloBudget {
@@ -29,6 +33,17 @@ pub(crate) fn run(mut coder: Coder<'_>, setting: &Setting, budget: u32) -> Outco
     }
     let head = merged(content, setting.script);
     Outcome { merged: true, defective: head.defect.is_some(), harmed: coder.has_harmed, ..outcome }
+}
+
+/// What the agent calls done at first; nobody refuses it.
+fn done(coder: &Coder<'_>, content: Content, script: Option<Script>) -> Submission {
+    Submission {
+        content,
+        facts: kinds(coder.material, &content),
+        is_dirty: script == Some(Script::ForgetsCommit),
+        is_stale: script == Some(Script::StaleBase),
+        is_accepted: true,
+    }
 }
 
 /// The branch after the agent has said that it is done.

@@ -2,19 +2,19 @@
 //! commits with a content, one worktree, one branch. Sessions are dice, or follow a script.
 
 use liza_core::model::{
-    Actor, AgentId, Config, FactKind, GateSettings, Impact, Refusal, Role, Sha, Status, TaskId, WorktreeMode,
+    Actor, AgentId, Config, GateSettings, Impact, Refusal, Role, Sha, Status, TaskId, WorktreeMode,
 };
 use liza_core::protocol::{
     AcceptIntegration, AddTask, AdoptIntegration, ClaimTask, NewTask, RecordSession, Reply, ReserveTask,
-    SubmitForReview, UseClient, WorktreeFacts,
+    SubmitForReview, UseClient, Verdict, WorktreeFacts,
 };
 use liza_core::supervise::{EndedSession, SessionEnd, Step, Work, after_session, has_result};
 
 use crate::arms::{Ablation, Arm, Script, Setting};
 use crate::board::{TrialBoard, sha};
-use crate::facts::facts_of;
-use crate::outcome::Outcome;
-use crate::work::{Coder, Content, Flaw};
+use crate::facts::{facts_of, kinds};
+use crate::outcome::{CodingSession, Outcome, Seen, Speaker, Submission};
+use crate::work::{Coder, Content};
 
 /// The rounds after which a task counts as one that never ends.
 const ROUNDS: usize = 700;
@@ -37,6 +37,8 @@ pub(crate) fn run(coder: Coder<'_>, setting: &Setting) -> Outcome {
 /// The commits, the worktree and the branch. The number of a commit is its hash.
 pub(crate) struct Git {
     commits: Vec<Content>,
+    /// The head when the worktree was made, or last brought up to it.
+    base: usize,
     pub(crate) worktree: usize,
     pub(crate) head: usize,
     /// True if the work does not fit to the head.
@@ -68,6 +70,7 @@ pub(crate) struct Team<'m> {
     /// True if the last rejection asks for more tests.
     pub(crate) asks_for_tests: bool,
     pub(crate) outcome: Outcome,
+    pub(crate) seen: Seen,
 }
 
 fn config(arm: Arm, gate: &GateSettings) -> Config {
@@ -107,7 +110,7 @@ impl<'m> Team<'m> {
         board.send(Actor::Human, AdoptIntegration { head: sha(0) }).ok()?;
         board.join(coder_id());
         (0..arm.reviewers()).for_each(|slot| board.join(reviewer(slot)));
-        let git = Git { commits: vec![Content::default()], worktree: 0, head: 0, clashes: false };
+        let git = Git { commits: vec![Content::default()], base: 0, worktree: 0, head: 0, clashes: false };
         Some(Self {
             board,
             coder,
@@ -120,6 +123,7 @@ impl<'m> Team<'m> {
             has_submitted: false,
             asks_for_tests: false,
             outcome: Outcome::default(),
+            seen: Seen::default(),
         })
     }
 
@@ -183,6 +187,10 @@ impl<'m> Team<'m> {
         let task = Some(self.task.clone());
         let ended = EndedSession::new(agent, task.clone(), began_at);
         let failed = !has_result(&self.board.state, &ended);
+        if agent == coder_id() {
+            let is_over_time = matches!(end, SessionEnd::OverTime);
+            self.seen.sessions.push(CodingSession { is_over_time, has_result: !failed });
+        }
         let record = RecordSession { failed, ..RecordSession::new(agent, task, &client, started) };
         let _ = self.board.send(self.board.supervisor(agent), record);
         for command in after_session(&self.board.state, &ended, end).record {
@@ -198,7 +206,7 @@ impl<'m> Team<'m> {
         if let Reply::ReserveTask(reserved) = reserved
             && reserved.mode == WorktreeMode::Fresh
         {
-            self.git.worktree = self.git.head;
+            (self.git.worktree, self.git.base) = (self.git.head, self.git.head);
         }
         self.board.send(self.board.supervisor(coder), ClaimTask { task, coder })?;
         self.coder_sessions += 1;
@@ -210,7 +218,6 @@ impl<'m> Team<'m> {
     fn write(&mut self, before: Option<Status>) -> SessionEnd {
         let is_first = self.coder_sessions == 1;
         if self.is_script(Script::Loops) || (is_first && self.is_script(Script::Hangs)) {
-            self.outcome.occurred = true;
             return if self.is_script(Script::Hangs) { SessionEnd::OverTime } else { SessionEnd::Code(0) };
         }
         if is_first && self.is_script(Script::StaleBase) {
@@ -220,7 +227,7 @@ impl<'m> Team<'m> {
         let content = match before {
             _ if !self.has_submitted => self.coder.first(self.setting.script),
             Some(Status::IntegrationFailed) => {
-                self.git.clashes = false;
+                (self.git.clashes, self.git.base) = (false, self.git.head);
                 last
             }
             _ if self.asks_for_tests => self.coder.add_tests(last),
@@ -231,11 +238,13 @@ impl<'m> Team<'m> {
             self.submit_without_commit();
         }
         self.git.worktree = self.git.commit(content);
-        self.note_occurrence(&content);
-        let _ = self.submit(content);
+        self.submit(content);
         if !self.has_submitted {
             self.after_submission();
         }
+        let head = sha(self.git.worktree);
+        let reviewed = self.board.record(&self.task).and_then(|record| record.review_commit.as_ref());
+        self.seen.has_later_commits |= reviewed.is_some_and(|commit| *commit != head);
         self.has_submitted = true;
         SessionEnd::Code(0)
     }
@@ -246,41 +255,30 @@ impl<'m> Team<'m> {
         commit.map(|commit| self.git.content(commit)).unwrap_or_default()
     }
 
-    /// The oracle of scripts about the content: git has it in a submission.
-    fn note_occurrence(&mut self, content: &Content) {
-        let Some(flaw) = content.defect.map(|defect| defect.flaw) else { return };
-        let facts = facts_of(self.coder.material, content, &GateSettings::default());
-        let happened = match self.setting.script {
-            Some(Script::ClaimsUntested) => content.is_red(),
-            Some(Script::WeakensTest) => facts.count(FactKind::TestsChanged) > 0,
-            Some(Script::DeletesTest) => facts.count(FactKind::TestsDeleted) > 0,
-            Some(Script::SkipsTest) => facts.count(FactKind::TestsSkipped) > 0,
-            Some(Script::ChangesGate) => facts.count(FactKind::Protected) > 0,
-            Some(Script::HalfFinishes) => flaw == Flaw::Half,
-            Some(Script::OutsideScope) => facts.count(FactKind::Unplanned) > 0,
-            // The other scripts occur elsewhere.
-            Some(_) | None => false,
-        };
-        self.outcome.occurred |= happened;
-    }
-
-    fn submit(&mut self, content: Content) -> Result<Reply, Refusal> {
+    fn submit(&mut self, content: Content) {
         let commit = sha(self.git.worktree);
         let work = facts_of(self.coder.material, &content, &self.gate);
-        let facts = Some(WorktreeFacts { work: Some(work), ..WorktreeFacts::clean(commit.clone()) });
-        let (task, authors) = (self.task.clone(), Vec::new());
-        self.board.send(self.board.session(coder_id()), SubmitForReview { task, commit, facts, authors })
+        self.send_submission(WorktreeFacts { work: Some(work), ..WorktreeFacts::clean(commit) });
     }
 
     fn submit_without_commit(&mut self) {
-        let commit = sha(self.git.worktree);
-        let mut facts = WorktreeFacts::clean(commit.clone());
-        facts.dirty = vec!["src/lib".to_owned()];
-        let submission =
-            SubmitForReview { task: self.task.clone(), commit, facts: Some(facts), authors: Vec::new() };
-        let answer = self.board.send(self.board.session(coder_id()), submission);
-        self.outcome.occurred = true;
-        self.outcome.broke_protocol |= answer.is_ok();
+        let dirty = vec!["src/lib".to_owned()];
+        self.send_submission(WorktreeFacts { dirty, ..WorktreeFacts::clean(sha(self.git.worktree)) });
+    }
+
+    fn send_submission(&mut self, facts: WorktreeFacts) {
+        let (commit, is_dirty) = (sha(self.git.worktree), !facts.dirty.is_empty());
+        let (task, authors) = (self.task.clone(), Vec::new());
+        let command = SubmitForReview { task, commit: commit.clone(), facts: Some(facts), authors };
+        let answer = self.board.send(self.board.session(coder_id()), command);
+        let content = self.git.content(&commit);
+        self.seen.submissions.push(Submission {
+            content,
+            facts: kinds(self.coder.material, &content),
+            is_dirty,
+            is_stale: self.git.base != self.git.head,
+            is_accepted: answer.is_ok(),
+        });
     }
 
     /// What a misbehaving coder does after its first submission.
@@ -288,12 +286,10 @@ impl<'m> Team<'m> {
         if self.is_script(Script::CommitsAfterSubmission) {
             let late = self.coder.late_commit();
             self.git.worktree = self.git.commit(late);
-            self.outcome.occurred = true;
         }
         if self.is_script(Script::ApprovesItself) {
-            self.outcome.occurred = true;
-            let answer = self.approve(self.board.session(coder_id()));
-            self.outcome.broke_protocol |= answer.is_ok();
+            let speaker = Speaker { is_coder: true, ..Speaker::default() };
+            self.give(self.board.session(coder_id()), speaker, approval());
         }
     }
 
@@ -301,11 +297,15 @@ impl<'m> Team<'m> {
     fn move_branch(&mut self) {
         self.git.head = self.git.commit(Content::default());
         self.git.clashes = true;
-        self.outcome.occurred = true;
         let accepted =
             AcceptIntegration { head: sha(self.git.head), detail: "sync".to_owned(), merged: Vec::new() };
         let _ = self.board.send(Actor::Human, accepted);
     }
+}
+
+/// The verdict of a reviewer that has found nothing.
+pub(crate) fn approval() -> Verdict {
+    Verdict::Approved(Some("the tests pass".to_owned()))
 }
 
 pub(crate) fn coder_id() -> AgentId {

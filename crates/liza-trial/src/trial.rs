@@ -51,7 +51,7 @@ impl Counts {
             self.faults += 1;
             self.first_fault.get_or_insert_with(|| format!("seed {seed}: {fault}"));
         }
-        if script.is_some() && !outcome.occurred {
+        if script.is_some_and(|script| !outcome.occurred(script)) {
             return;
         }
         let count = |holds: bool| usize::from(holds);

@@ -74,10 +74,45 @@ fn the_same_seed_is_the_same_run_and_a_script_that_does_not_occur_does_not_count
     for seed in 0..5 {
         let outcome = run_pair(&setting, &all, seed, 0);
         assert_eq!(outcome, run_pair(&setting, &all, seed, 0));
-        assert!(outcome.occurred && !outcome.broke_protocol);
+        assert!(outcome.occurred(Script::LateVerdict) && !outcome.escaped(setting.script));
         let solo = Setting { arm: Arm::Solo, ..setting };
-        assert!(!run_pair(&Setting { script: None, ..solo }, &all, seed, 0).occurred);
+        assert!(!run_pair(&Setting { script: None, ..solo }, &all, seed, 0).occurred(Script::LateVerdict));
     }
+}
+
+/// An honest team whose dice make nothing wrong does none of it; with a script, exactly these oracles never say "escaped", since the machine has
+/// no part that could be taken out for it. Their own test lets them say so.
+///
+/// Covers: TR-01, TR-02
+#[test]
+fn an_honest_team_does_none_of_it_and_what_gets_through_somewhere_is_seen() {
+    let all = material();
+    let honest = (0..200).map(|seed| run_pair(&Setting::dice(Arm::Gate, Rates::MIDDLE), &all, seed, 0));
+    let honest: Vec<_> =
+        honest.filter(|outcome| outcome.merged && outcome.sessions == 2 && !outcome.defective).collect();
+    assert!(honest.len() > 50, "{}", honest.len());
+    for script in Script::ALL {
+        assert!(!honest.iter().any(|outcome| outcome.occurred(*script)), "{script:?}");
+    }
+    let escapes = |script: &&Script| {
+        TRIAL.scripts.iter().any(|cell| cell.setting.script == Some(**script) && cell.measured.escaped > 0)
+    };
+    let never: Vec<&Script> = Script::ALL.iter().filter(|script| !escapes(script)).collect();
+    assert_eq!(never, [&Script::ForgesEvidence, &Script::ApprovesItself]);
+}
+
+/// Whatever the number of cores and the order of the cells.
+///
+/// Covers: TR-01, TR-04
+#[test]
+fn a_second_trial_has_the_same_numbers() {
+    let once = || {
+        let trial = run(&Plan { pairs: 5, seed: 7, rates: vec![Rates::MIDDLE] }, &|_, _| {});
+        (serde_json::to_string(&trial).unwrap(), tables(&trial))
+    };
+    assert_eq!(once(), once());
+    let other = run(&Plan { pairs: 5, seed: 8, rates: vec![Rates::MIDDLE] }, &|_, _| {});
+    assert_ne!(once().1, tables(&other), "the seed decides");
 }
 
 /// Covers: TR-04

@@ -24,6 +24,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::command_line::{CommandLine, OPEN, liza};
+use liza_core::evidence::caught_in_words;
 use liza_core::model::{
     AgentId, AgentRecord, Anomaly, AnomalyType, BreakerStatus, DirectEdit, State, TaskId, Timestamp,
 };
@@ -314,9 +315,12 @@ fn governance(at: Moment<'_>) -> Vec<Alarm> {
         }
         let metrics = sprint_metrics(at.state);
         if metrics.looks_rubber_stamped() {
+            let drills = caught_in_words(&at.seen.drilled);
             let text = format!(
-                "{} of {} verdicts are approvals: is the code being read?",
-                metrics.review_verdict_approvals, metrics.review_verdict_count
+                "{} of {} verdicts are approvals: is the code being read? {}",
+                metrics.review_verdict_approvals,
+                metrics.review_verdict_count,
+                drills.unwrap_or_else(|| "To measure it: liza drill".to_owned())
             );
             found.push(Alarm::new(AlarmKind::RubberStamp, &sprint.id, text));
         }

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::command_line::{CommandLine, StartCommands, liza};
+use liza_core::evidence::ReviewerRates;
 use liza_core::model::{AgentId, Board, DirectEdit, Network, Sha, StopFileTimes, TaskId, Timestamp};
 use liza_core::rules::found_merges::FoundMerges;
 use liza_core::rules::invariants::Violation;
@@ -53,6 +54,8 @@ pub struct Observations {
     /// The merge that is running here.
     pub merge: Option<RunningMerge>,
     pub start: StartCommands,
+    /// What drills say of the reviewers of this project.
+    pub drilled: Vec<ReviewerRates>,
 }
 
 impl Observations {

@@ -21,6 +21,7 @@ use serde::Serialize;
 use crate::alarms::{Alarm, AlarmKind, AlarmLevel, AlarmText, MainBranch, Moment, Observations, alarms};
 use crate::command_line::{CommandLine, StartCommands};
 use crate::needs_you::{NeedsYou, needs_you};
+use liza_core::evidence::ReviewerRates;
 use liza_core::model::{
     Board, ClientRecord, Discovery, Goal, Metrics, Revision, Sprint, SprintStatus, State, Status, StopFile,
     TaskId, Timestamp, Usage,
@@ -77,6 +78,9 @@ pub struct View {
     pub main_branch: Option<MainBranch>,
     #[serde(skip)]
     pub start: StartCommands,
+    /// What drills say of the reviewers of this project.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub drilled: Vec<ReviewerRates>,
 }
 
 impl View {
@@ -242,6 +246,7 @@ pub fn view(state: &State, seen: &Observations, now: Timestamp) -> View {
         budgets: spending(board, now),
         main_branch: seen.main_branch.clone(),
         start: seen.start.clone(),
+        drilled: seen.drilled.clone(),
         tasks,
     }
 }

@@ -1,5 +1,6 @@
 //! Every alarm condition: silent at its threshold, reported beyond it, in the words of the specification.
 
+use liza_core::evidence::{Estimate, ReviewerRates};
 use liza_core::model::{
     AgentStatus, Anomaly, BreakerStatus, BreakerTrip, Decision, DirectEdit, DirectEditId, Discovery,
     DiscoveryId, EventName, Fields, HistoryEvent, Loaded, Revision, Seconds, Severity, SprintStatus, State,
@@ -332,11 +333,36 @@ fn a_high_approval_rate_warns_of_rubber_stamps() {
     };
     assert_eq!(after(&verdicts(4, 0), 0), Vec::<String>::new());
     assert_eq!(after(&verdicts(19, 1), 0), Vec::<String>::new(), "95 % is not over 95 %");
-    let reported = ["⚠️ RUBBER STAMP: 5 of 5 verdicts are approvals: is the code being read?"];
+    let seen = "⚠️ RUBBER STAMP: 5 of 5 verdicts are approvals: is the code being read?";
+    let reported = [format!("{seen} To measure it: liza drill")];
     assert_eq!(after(&verdicts(5, 0), 0), reported);
     let mut ended = verdicts(5, 0);
     sprint(&mut ended).status = SprintStatus::Completed;
     assert_eq!(after(&ended, 0), reported, "the first look may come after the sprint");
+}
+
+/// Covers: TR-03
+#[test]
+fn the_warning_of_rubber_stamps_has_the_evidence_of_drills() {
+    let state = with(Status::Claimed, |record| {
+        let approved = HistoryEvent::new(now(), EventName::Approved, "code-reviewer-1");
+        record.history.get_or_insert_default().extend(vec![approved; 5]);
+    });
+    let drilled = vec![ReviewerRates {
+        program: "claude".to_owned(),
+        model: None,
+        caught: Estimate::new(1, 10),
+        false_alarms: Estimate::new(0, 10),
+        without_verdict: 0,
+    }];
+    let seen = Observations { drilled, ..quiet() };
+    let reported = lines(&state, &seen, now());
+    let evidence =
+        "is the code being read? Of the defects planted in drills claude caught 1 of 10: 10 % (2 to 40 %)";
+    assert!(
+        reported.iter().any(|line| line.contains("RUBBER STAMP") && line.ends_with(evidence)),
+        "{reported:?}"
+    );
 }
 
 /// Covers: SP-05

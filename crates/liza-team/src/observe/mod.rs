@@ -3,6 +3,7 @@
 pub mod activity;
 pub mod audit;
 pub mod database_health;
+pub mod drills;
 pub mod failing_jobs;
 pub mod last_run;
 pub mod live_view;
@@ -20,6 +21,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use liza_agents::contracts::is_vision_template;
 use liza_agents::providers::LoginPlaces;
+use liza_core::evidence::reviewer_rates;
 use liza_core::model::{
     AgentId, AgentRecord, Generation, GoalStatus, LogAction, Sha, State, StopFile, StopFileTimes, TEAM_FILE,
     TaskId, TaskStatus, Timestamp,
@@ -89,6 +91,8 @@ pub fn observe(project: &Project, state: &State, now: Timestamp) -> Observations
         missing_logins: missing_logins(project, state),
         merge: running_merge(project),
         start: last_run(project),
+        // Without them the screens say less; `liza retro` names the reason.
+        drilled: reviewer_rates(&drills::read_records(project.folder()).unwrap_or_default()),
     }
 }
 

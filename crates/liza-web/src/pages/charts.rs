@@ -2,7 +2,7 @@
 
 use liza_core::model::Usage;
 use liza_core::text::count;
-use liza_status::view::{Charts, charts, dependency_graph};
+use liza_status::view::{Charts, View, charts, dependency_graph};
 use maud::{Markup, html};
 
 use crate::drawing::bars::{Bar, bars};
@@ -23,7 +23,7 @@ pub(super) fn regions(page: &PageContext<'_>) -> Vec<Region> {
         Region::single("chart-burn-up", &burn_up(&figures.burn_up, time)),
         Region::single("chart-cycle", &cycle_times(&figures)),
         Region::single("chart-cost", &costs(&figures)),
-        Region::single("chart-review", &reviews(&figures)),
+        Region::single("chart-review", &reviews(&figures, view)),
         Region::single("chart-graph", &graph(&dependency_graph(state), page.links)),
     ]
 }
@@ -74,7 +74,7 @@ fn costs(figures: &Charts) -> Markup {
     }
 }
 
-fn reviews(figures: &Charts) -> Markup {
+fn reviews(figures: &Charts, view: &View) -> Markup {
     let merged = figures.cycle_times.len();
     let rows: Vec<Bar> = figures
         .reviewers
@@ -90,7 +90,22 @@ fn reviews(figures: &Charts) -> Markup {
             p.figure { b { (percent) " %" } " of the merged tasks were approved at the first review" }
         }
         (bars("How reviews ended", &rows))
+        @if !view.drilled.is_empty() { h3 { "In drills" } (bars("Planted defects that were caught", &drills(view))) }
     }
+}
+
+/// The planted defects that each reviewer caught, and those that it missed.
+fn drills(view: &View) -> Vec<Bar> {
+    let drilled = view.drilled.iter().map(|one| {
+        let (caught, alarms) = (&one.caught, &one.false_alarms);
+        let missed = caught.n.saturating_sub(caught.hits);
+        Bar {
+            label: one.name(),
+            parts: vec![("merged", caught.hits as f64), ("blocked", missed as f64)],
+            text: format!("caught {}, false alarms {}", caught.in_words(), alarms.in_words()),
+        }
+    });
+    drilled.collect()
 }
 
 pub(super) fn content(regions: &Regions) -> Markup {

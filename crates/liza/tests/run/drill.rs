@@ -124,6 +124,7 @@ fn a_reviewer_is_drilled_in_copies_that_show_nothing_of_it_and_the_project_stays
     // The retrospective shows it, to people and to programs.
     let retro = project.liza(&["retro", "--json"]).result();
     assert_eq!(retro["drills"], result["rates_of_all_drills"]);
+    assert_eq!(project.liza(&["status", "--json"]).result()["drilled"], result["rates_of_all_drills"]);
     let text = retro["text"].as_str().unwrap();
     assert!(
         text.contains("## Reviewers in drills") && text.contains("| attentive | its default | 1 of 1: 100 %"),

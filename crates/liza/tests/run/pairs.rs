@@ -6,10 +6,12 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use liza_core::model::{AgentId, EventName, HistoryEvent, Role, Status};
+use liza_testkit::evidence::{real_runs, tried};
 use liza_trial::arms::{Arm, Rates, Setting};
 use liza_trial::corpus::Language;
 use liza_trial::dice::{Dice, Die};
 use liza_trial::mutants::{Material, material, mutants};
+use liza_trial::scorecard::REAL_PAIRS;
 use liza_trial::trial::run_pair;
 use liza_trial::work::{Coder, Content, Flaw};
 use serde_json::{Value, json};
@@ -189,14 +191,14 @@ fn run(pairs: &[Pair]) -> TestProject {
     project
 }
 
-/// Three that are approved at once, after a red test and after a needless rejection; 300 under `LIZA_FULL=1`.
+/// Three that are approved at once, after a red test and after a needless rejection; as many as `LIZA_RUNS` says, 300 in `just full`.
 ///
 /// Covers: TR-01
 #[test]
 fn a_pair_with_real_processes_ends_as_it_does_in_memory() {
     let all: Vec<Material> =
         material().into_iter().filter(|material| material.task.language == Language::Shell).collect();
-    let is_full = std::env::var_os("LIZA_FULL").is_some();
+    let runs = real_runs();
     let every = (1..=300).map(|seed| Pair::new(seed, &all));
     let mut kinds: Vec<(usize, bool)> = Vec::new();
     let mut is_first = |pair: &Pair| {
@@ -205,11 +207,14 @@ fn a_pair_with_real_processes_ends_as_it_does_in_memory() {
         kinds.push(kind);
         is_new
     };
-    let pairs: Vec<Pair> =
-        if is_full { every.collect() } else { every.filter(|pair| is_first(pair)).collect() };
-    assert!(is_full || pairs.len() == 3, "{}", pairs.len());
+    let pairs: Vec<Pair> = match runs {
+        Some(runs) => every.take(runs).collect(),
+        None => every.filter(|pair| is_first(pair)).collect(),
+    };
+    assert!(runs.is_some() || pairs.len() == 3, "{}", pairs.len());
     let project = run(&pairs);
     for pair in &pairs {
         assert_eq!(pair.end(&project), pair.in_memory, "{}: {:?}", pair.task, pair.rejections);
     }
+    tried(REAL_PAIRS, pairs.len());
 }

@@ -47,5 +47,6 @@ mod set_up;
 mod shell;
 mod spoken;
 mod stop;
+mod stories;
 mod usage;
 mod web;

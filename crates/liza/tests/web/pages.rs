@@ -46,10 +46,15 @@ fn needs_chromium_the_board_follows_every_change_within_a_second() {
     browser.check_quiet(web.port());
 }
 
-/// Covers: UI-02
+/// The result of one review of a drill.
+const DRILLED: &str = r#"[{"time": "2026-01-17T14:00:00Z", "task": "retry-users", "taken_out": "tests/retry.sh", "rejected": true, "program": "claude", "model": null,
+    "defect": {"path": "src/retry.sh", "line": 1, "before": "<", "after": "<="}}]"#;
+
+/// Covers: UI-02, TR-03
 #[test]
 fn needs_chromium_every_page_shows_its_part() {
     let project = rich_project();
+    project.write(".liza/drills.json", DRILLED);
     let mut web = Web::start(&project);
     let mut browser = Browser::start(&project);
     browser.open(&web.new_address());
@@ -63,6 +68,7 @@ fn needs_chromium_every_page_shows_its_part() {
         ("alerts", "The user client logs whole answers"),
         ("log?agent=coder-2", "submits retry-orders for review"),
         ("charts", "median from the first claim to the merge"),
+        ("charts", "caught 1 of 1: 100 % (21 to 100 %), false alarms none seen"),
         ("session/coder-1-20260117T140000Z-1-retry-users", "I read the client"),
         ("task/retry-users/diff", "Changes of retry-users"),
     ];

@@ -3,14 +3,15 @@
 use std::cell::RefCell;
 
 use liza_agents::providers::Provider;
-use liza_core::evidence::Estimate;
+use liza_core::evidence::{Defect, DrillRecord, Estimate, reviewer_rates};
 use liza_core::model::{Config, Role, State};
 use liza_core::text::count;
 use liza_drill::{
-    Change, Cost, Defect, Drill, DrillEnd, DrillError, DrillRecord, NoPlant, Plant, Plants, Stage,
-    add_record, drill, find_plants, merged_changes, rates, read_records, table,
+    Change, Cost, Drill, DrillEnd, DrillError, NoPlant, Plant, Plants, Stage, add_record, drill, find_plants,
+    merged_changes, table,
 };
 use liza_store::LogRecord;
+use liza_team::observe::drills::read_records;
 use liza_team::observe::last_run::last_run;
 use liza_team::project::{Project, now};
 use liza_team::supervisor::{MessageLevel, Post, SupervisorOptions};
@@ -256,7 +257,7 @@ impl Drills<'_> {
 fn result(project: &Project, plants: &Plants, wanted: usize, done: &Done) -> Result<Reply, CommandError> {
     let all = read_records(project.folder())
         .map_err(|error| CommandError::refused("io", format!("cannot read the results: {error}")))?;
-    let (of_run, of_all) = (rates(&done.records), rates(&all));
+    let (of_run, of_all) = (reviewer_rates(&done.records), reviewer_rates(&all));
     let mut lines = Vec::new();
     if plants.found.len() < wanted {
         let found = count(plants.found.len(), "defect");

@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 
+use liza_core::evidence::reviewer_rates;
 use liza_core::model::Section;
 use liza_core::protocol::WriteRetro;
-use liza_drill::{rates, read_records, table};
+use liza_drill::table;
 use liza_report::{masker, retro};
+use liza_team::observe::drills::read_records;
 use liza_team::project::{Project, now};
 use serde_json::json;
 
@@ -42,7 +44,10 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         return keep(&project, context, &sprint.id, &read_file(context, file, "--file")?);
     }
     let (drills, of_drills) = match read_records(project.folder()) {
-        Ok(records) => (table(&rates(&records)), to_json(&rates(&records))),
+        Ok(records) => {
+            let rates = reviewer_rates(&records);
+            (table(&rates), to_json(&rates))
+        }
         Err(error) => (vec![format!("- The results cannot be read: {error}")], json!(null)),
     };
     let page =
