@@ -221,6 +221,7 @@ fn needs_postgres_a_validation_that_is_recorded_is_enough_for_another_machine() 
     end(&sleep);
     assert_ne!(claiming.wait(), 0);
     assert_eq!(one.record("t").validated.unwrap().result.to_string(), "green");
+    two.liza(&["resume"]).ok();
     two.liza(&["claim-review", "t", "code-reviewer-2"]).ok();
     two.liza_as("code-reviewer-2", &["submit-verdict", "t", "APPROVED", "read it"]).ok();
     two.liza(&["wt-merge", "t"]).ok();
