@@ -18,7 +18,7 @@ use crate::form::{Form, Names};
 use crate::world::{Size, World, sha};
 
 /// Keys of a task that no rule asks for, and those of which only the answers of `task` are asked.
-const TASK_NOISE: [&str; 24] = [
+const TASK_NOISE: [&str; 25] = [
     "history",
     "revision",
     "created",
@@ -42,6 +42,7 @@ const TASK_NOISE: [&str; 24] = [
     "integration_fix",
     "review_commit",
     "validated",
+    "validation_retried",
     "gate_change",
 ];
 const AGENT_NOISE: [&str; 10] = [

@@ -261,11 +261,21 @@ impl<'e> Judge<'e> {
         digest.is_some_and(|digest| self.statements.contains_key(&digest))
     }
 
-    /// The place of the first commit that a receipt is about; 0 without any.
+    /// The place of the first commit that a receipt is about; 0 without any, or the end before the first merge of a project.
     fn start(&self, line: &[LineCommit], acceptances: &[Accepted]) -> usize {
         let stated = line.iter().position(|step| self.has_receipt(step));
         let accepted = acceptances.iter().map(|accepted| accepted.first.unwrap_or(accepted.head)).min();
-        stated.into_iter().chain(accepted).min().unwrap_or(0)
+        let without = if self.has_merged() { 0 } else { line.len() };
+        stated.into_iter().chain(accepted).min().unwrap_or(without)
+    }
+
+    /// True unless all receipts are about work that is judged and not merged yet.
+    fn has_merged(&self) -> bool {
+        let is_before = |statement: &Result<Statement, Judged>| match statement {
+            Ok(statement) => matches!(statement.predicate, Predicate::Validation(_) | Predicate::Review(_)),
+            Err(_) => false,
+        };
+        !self.statements.values().all(is_before)
     }
 
     fn acceptances(&self, places: &BTreeMap<&Sha, usize>) -> Vec<Accepted> {

@@ -195,6 +195,9 @@ record! {
         validation: Vec<String>,
         /// The last result of all commands that validate it.
         validated: Validation,
+        /// The commit on which the human has let the commands run again: what other machines have stated about it before
+        /// does not hold it up.
+        validation_retried: Sha,
         scope: String,
         rejection_reason: String,
         blocked_reason: String,

@@ -12,7 +12,7 @@ use super::manual_edit::{by_id, differing, get};
 const HUMAN_OVERRIDE: &str = "human override";
 
 /// Keys of a task that only commands change: its state, what judges it, and what the judge is shown.
-const TASK_KEYS: [&str; 13] = [
+const TASK_KEYS: [&str; 14] = [
     "status",
     "review_commit",
     "approved_by",
@@ -21,6 +21,7 @@ const TASK_KEYS: [&str; 13] = [
     "takes_back",
     "validation",
     "validated",
+    "validation_retried",
     "facts",
     "impact",
     "approvals",

@@ -130,7 +130,7 @@ impl Rule for RetryValidation {
                     what: "try again: the last validation of this task passed",
                 });
             }
-            Some(_) => {}
+            Some(failed) => task.record.validation_retried = Some(failed.commit),
         }
         refill(tx, &SessionBudget::of_task(&self.task, &task.record))?;
         tx.log(LogAction::Validated, Some(&self.task), "may be tried again on the same commit");

@@ -151,6 +151,11 @@ fn other_commands_or_the_human_let_the_same_commit_be_submitted_again() {
     world.submit("t", coder(1), sha('a'));
     let mut world = rejected();
     world.must(Actor::Human, Command::from(RetryValidation { task: task("t") }));
+    assert_eq!(
+        world.record("t").validation_retried,
+        Some(sha('a')),
+        "what was stated before holds nothing up"
+    );
     world.submit("t", coder(1), sha('a'));
     world.refused_with("nothing_to_do", Actor::Human, Command::from(RetryValidation { task: task("t") }));
 }

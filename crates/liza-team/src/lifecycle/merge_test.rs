@@ -17,7 +17,7 @@ use crate::engine::{Engine, EngineError};
 
 use super::holdout::judge_merge;
 use super::test_run::{Start, TEST_LOGS, TestEnd, TestRun, next_log};
-use super::validation::stated;
+use super::validation_statement::{failed_elsewhere, stated};
 
 pub(super) struct MergeTest<'e, 'p> {
     engine: &'e Engine<'p>,
@@ -120,7 +120,9 @@ impl<'e, 'p> MergeTest<'e, 'p> {
             && validated.tree == Some(repo.tree_of(&merge.new)?)
             && stated(self.engine, &approved.task.task, &approved.commit, validated)?
                 // Only a run that began with nothing replaces that of the merge.
-                .is_some_and(|stated| stated.began_with.is_none()))
+                .is_some_and(|stated| stated.began_with.is_none())
+            // Machines that disagree are no evidence.
+            && failed_elsewhere(self.engine, &approved.task.task, validated)?.is_none())
     }
 
     /// A failure for which no test has to run; the log has it as its output.

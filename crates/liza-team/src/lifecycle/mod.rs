@@ -25,6 +25,7 @@ mod sync;
 mod take_work;
 mod test_run;
 mod validation;
+mod validation_statement;
 mod work_facts;
 mod wt_create;
 mod wt_merge;

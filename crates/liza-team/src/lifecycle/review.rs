@@ -23,7 +23,8 @@ use super::found_merge::refuse_found_merge;
 use super::review_setup::{fault_of_task, set_up_review};
 use super::review_statement::state_approval;
 use super::take_work::{generation_of, take_work};
-use super::validation::{check_receipt, trusted_gate, validate};
+use super::validation::{trusted_gate, validate};
+use super::validation_statement::check_receipt;
 use super::work_facts::facts_of;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

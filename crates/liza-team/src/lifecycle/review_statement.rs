@@ -17,10 +17,7 @@ pub(super) fn state_approval(engine: &Engine<'_>, task: &TaskId, agent: AgentId)
     let Some(head) = known.or(integration_head(engine.project(), &board)?) else { return Ok(()) };
     let repo = engine.repo()?;
     let exchange = Exchange::with(engine.project(), &board)?;
-    if let Some(exchange) = exchange.as_ref().filter(|_| repo.receipts_tip().is_none()) {
-        // The project may have its name already.
-        exchange.bring_receipts()?;
-    }
+    exchange.as_ref().map_or(Ok(()), Exchange::bring_first_receipts)?;
     let change = match repo.has_commit(&head)? {
         true => repo.change_digest(&head, commit)?,
         false => None,

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use liza_core::model::{
-    AgentId, Board, Config, Refusal, ReviewPhase, Sha, TaskId, TestFailure, Validation, ValidationCommand,
+    AgentId, Config, Refusal, ReviewPhase, Sha, TaskId, TestFailure, Validation, ValidationCommand,
     ValidationKind, ValidationResult,
 };
 use liza_core::protocol::{BeginReview, RecordValidation, ReleaseReview, ReviewClaimed};
@@ -16,7 +16,7 @@ use liza_core::rules::validation::{commands, is_validated};
 use liza_git::{HeadBuild, Protected};
 use liza_host::durable;
 use liza_ids::Digest;
-use liza_receipts::{CommandRun, Origin, Predicate, Purpose, Statement};
+use liza_receipts::{CommandRun, Origin, Predicate, Purpose};
 use liza_sandbox::confine::Level;
 
 use crate::engine::{Engine, EngineError, Exchange, Executed};
@@ -27,12 +27,10 @@ use crate::session::plan::known_level;
 use super::fetch_commits::integration_head;
 use super::judged_copy::head_builds;
 use super::test_run::{CommandEnd, CommandsEnd, FailedCommand, Start, TestRun};
+use super::validation_statement::{check_receipt, failed_elsewhere, passed_before};
 
 /// The pause between two looks at the claim, while the commands run.
 const LOOK: Duration = Duration::from_secs(1);
-
-/// The digits of a receipt's name that people are shown.
-const RECEIPT_SHOWN: usize = 12;
 
 /// The digest of the protected files of the integration branch, if commands validate this task.
 pub(super) fn gate_of(engine: &Engine<'_>, task: &TaskId) -> Result<Option<String>, EngineError> {
@@ -177,44 +175,82 @@ impl<'e, 'p> Run<'e, 'p> {
     }
 
     fn validation(&self) -> Result<Validation, EngineError> {
-        let repo = self.engine.repo()?;
-        let (judged, end) = self.judge()?;
-        let (gate, tree) = (repo.digest(&self.before)?, repo.tree_of(&judged)?);
-        let receipt = match self.cancelled.load(Ordering::Relaxed) {
-            true => None,
-            false => Some(self.state(&gate, &tree, &end)?.to_string()),
+        let (judged, mut end) = self.judge()?;
+        let blames_no_one = match &end.failed {
+            Some(failed) => failed.blames_machine || self.fails_without_it(&failed.command)?.is_some(),
+            None => false,
         };
-        let mut validation = Validation {
-            commit: self.commit.clone(),
-            result: ValidationResult::Green,
-            commands: self.commands.iter().map(|command| command.line.clone()).collect(),
-            gate,
-            tree: Some(tree),
-            time: now(),
-            command: None,
-            failure: None,
-            flaky: end.flaky,
-            head: None,
-            settings: Vec::new(),
-            receipt,
-        };
-        if let Some(FailedCommand { command, mut failure, blames_machine }) = end.failed {
-            let mut blames_no_one = blames_machine || self.fails_without_it(&command)?.is_some();
-            if let Some(passed) = if blames_no_one { None } else { self.passed_before(&validation)? } {
-                blames_no_one = true;
-                failure.what.push_str(&format!(", and passed on the same commit before (receipt {passed})"));
-            }
-            validation.result = ValidationResult::Red;
-            if blames_no_one {
-                (validation.result, validation.head) = (ValidationResult::Held, self.recorded_head.clone());
-                validation.settings = vec![judging_settings(&self.config)];
-            }
-            (validation.command, validation.failure) = (Some(command.line), Some(failure));
-        }
         if self.cancelled.load(Ordering::Relaxed) {
             return Err(Refusal::ValidationStale { task: self.task.clone() }.into());
         }
+        let mut validation = self.green(&judged, &end)?;
+        // A run that blames this machine or the branch judges no work, and is nobody's evidence.
+        if !blames_no_one {
+            validation.receipt = Some(self.state(&judged, &validation.gate, &end)?.to_string());
+        }
+        let is_disputed = match end.failed.take() {
+            Some(failed) => self.failed(&mut validation, failed, blames_no_one)?,
+            None => self.passed(&mut validation, &end.runs)?,
+        };
+        if is_disputed || blames_no_one {
+            (validation.result, validation.head) = (ValidationResult::Held, self.recorded_head.clone());
+            validation.settings = vec![judging_settings(&self.config)];
+        }
         Ok(validation)
+    }
+
+    fn green(&self, judged: &Sha, end: &CommandsEnd) -> Result<Validation, EngineError> {
+        let repo = self.engine.repo()?;
+        Ok(Validation {
+            commit: self.commit.clone(),
+            result: ValidationResult::Green,
+            commands: self.commands.iter().map(|command| command.line.clone()).collect(),
+            gate: repo.digest(&self.before)?,
+            tree: Some(repo.tree_of(judged)?),
+            time: now(),
+            command: None,
+            failure: None,
+            flaky: end.flaky.clone(),
+            head: None,
+            settings: Vec::new(),
+            receipt: None,
+        })
+    }
+
+    /// Notes the command that failed; true if a statement says that it has passed on this commit.
+    fn failed(
+        &self,
+        validation: &mut Validation,
+        FailedCommand { command, mut failure, .. }: FailedCommand,
+        blames_no_one: bool,
+    ) -> Result<bool, EngineError> {
+        let other = match blames_no_one {
+            true => None,
+            false => passed_before(self.engine, self.task, validation)?,
+        };
+        if let Some(passed) = &other {
+            let more = format!(", and passed on the same commit before (receipt {})", passed.shown());
+            failure.what.push_str(&more);
+        }
+        validation.result = ValidationResult::Red;
+        (validation.command, validation.failure) = (Some(command.line), Some(failure));
+        Ok(other.is_some())
+    }
+
+    /// True if another machine states that they fail on this commit; then it notes the command that fails there.
+    fn passed(&self, validation: &mut Validation, runs: &[CommandEnd]) -> Result<bool, EngineError> {
+        let Some(other) = failed_elsewhere(self.engine, self.task, validation)? else { return Ok(false) };
+        let failing = other.failing();
+        let is_it = |run: &&CommandEnd| Some(Digest::of(run.command.line.as_bytes())) == failing;
+        let Some(here) = runs.iter().find(is_it) else { return Ok(false) };
+        let output = here.output.strip_prefix(self.engine.project().root()).unwrap_or(&here.output);
+        validation.command = Some(here.command.line.clone());
+        validation.failure = Some(TestFailure {
+            what: format!("passed here, and failed on another machine (receipt {})", other.shown()),
+            output: output.to_string_lossy().into_owned(),
+            last_lines: Vec::new(),
+        });
+        Ok(true)
     }
 
     /// Runs the commands on the work with the protected files of the integration branch. If they fail, and the
@@ -233,7 +269,7 @@ impl<'e, 'p> Run<'e, 'p> {
     }
 
     /// States what was run and how it ended.
-    fn state(&self, gate: &str, tree: &Sha, end: &CommandsEnd) -> Result<Digest, EngineError> {
+    fn state(&self, judged: &Sha, gate: &str, end: &CommandsEnd) -> Result<Digest, EngineError> {
         let run = |end: &CommandEnd| {
             let origin = match end.command.kind {
                 ValidationKind::Keeps => Origin::Project,
@@ -244,7 +280,7 @@ impl<'e, 'p> Run<'e, 'p> {
         };
         let statement = liza_receipts::Validation {
             commit: self.commit.clone(),
-            tree: tree.clone(),
+            tree: self.engine.repo()?.tree_of(judged)?,
             commands: end.runs.iter().map(run).collect(),
             protected: gate.to_owned(),
             setup: set_up_settings(&self.config).map(|settings| Digest::of(settings.as_bytes())),
@@ -252,23 +288,18 @@ impl<'e, 'p> Run<'e, 'p> {
             level: level(self.engine.project(), &self.config),
             made_by: self.engine.maker()?,
         };
-        self.engine.state(Some(self.task), Purpose::Review, Predicate::Validation(statement))
-    }
-
-    /// The name of a statement that the same commands passed on this commit: made by a run whose claim was lost, on this
-    /// machine or another one.
-    fn passed_before(&self, validation: &Validation) -> Result<Option<String>, EngineError> {
-        if let Some(exchange) = Exchange::of(self.engine.project())? {
-            // If the remote does not answer, what is here decides.
-            let _ = exchange.bring_receipts();
+        let exchange = Exchange::of(self.engine.project())?;
+        if let Some(exchange) = &exchange {
+            let _ = exchange.bring_first_receipts();
         }
-        let about = self.engine.repo()?.receipts_about(self.commit)?;
-        for receipt in &about {
-            if passed(self.engine, self.task, validation, receipt)?.is_some() {
-                return Ok(Some(receipt.as_str().chars().take(RECEIPT_SHOWN).collect()));
-            }
+        let predicate = Predicate::Validation(statement);
+        let receipt = self.engine.state(Some(self.task), Purpose::Review, predicate)?;
+        if let Some(exchange) = exchange {
+            // Another machine can begin a review with it, and this one learns what others have stated. If the remote does
+            // not answer, what is here decides.
+            let _ = exchange.send_receipts();
         }
-        Ok(None)
+        Ok(receipt)
     }
 
     /// The failure of one of the project's commands on the integration branch itself.
@@ -308,82 +339,4 @@ fn level(project: &Project, config: &Config) -> liza_receipts::Level {
         Ok(Level::Restricted(_)) => liza_receipts::Level::Restricted,
         Ok(Level::Unenforced(_)) | Err(_) => liza_receipts::Level::Unenforced,
     }
-}
-
-/// Refuses an agent's approval of work whose validation has no statement, or another one than the blackboard says.
-pub(super) fn check_receipt(engine: &Engine<'_>, task: &TaskId) -> Result<(), EngineError> {
-    let board = engine.read(&[task])?;
-    let record = board.body(task)?.record();
-    if commands(board.config()?, record).is_empty() {
-        return Ok(());
-    }
-    let (Some(validated), Some(commit)) = (&record.validated, &record.review_commit) else { return Ok(()) };
-    let counts =
-        stated(engine, task, commit, validated)?.is_some() && ran_on_work(engine, &board, commit, validated)?;
-    let refused = || Refusal::NoReceipt { task: task.clone(), commit: commit.clone() }.into();
-    if counts { Ok(()) } else { Err(refused()) }
-}
-
-/// The statement that says the same as the blackboard: these commands have passed on this tree of this commit, under
-/// these protected files. What the blackboard says alone is nobody's evidence.
-pub(super) fn stated(
-    engine: &Engine<'_>,
-    task: &TaskId,
-    commit: &Sha,
-    validated: &Validation,
-) -> Result<Option<liza_receipts::Validation>, EngineError> {
-    let receipt: Option<Digest> = validated.receipt.as_ref().and_then(|receipt| receipt.parse().ok());
-    let (Some(receipt), repo) = (receipt, engine.repo()?) else { return Ok(None) };
-    if repo.read_receipts(std::slice::from_ref(&receipt))?.is_empty()
-        && let Some(exchange) = Exchange::of(engine.project())?
-    {
-        exchange.bring_receipts()?;
-    }
-    let stated = passed(engine, task, validated, &receipt)?;
-    Ok(stated.filter(|stated| stated.commit == *commit && Some(&stated.tree) == validated.tree.as_ref()))
-}
-
-/// The statement of this name, if it says that the commands of a validation have passed on its commit, under its protected files.
-fn passed(
-    engine: &Engine<'_>,
-    task: &TaskId,
-    validation: &Validation,
-    receipt: &Digest,
-) -> Result<Option<liza_receipts::Validation>, EngineError> {
-    let repo = engine.repo()?;
-    let texts = repo.read_receipts(std::slice::from_ref(receipt))?;
-    let Some(Ok(statement)) = texts.get(receipt).map(|text| Statement::decode(text)) else {
-        return Ok(None);
-    };
-    let Predicate::Validation(stated) = statement.predicate else { return Ok(None) };
-    let lines = validation.commands.iter().map(|line| Digest::of(line.as_bytes()));
-    let is_same = statement.task.as_ref() == Some(task)
-        && repo.project_names()?.contains(&statement.project)
-        && stated.commit == validation.commit
-        && stated.protected == validation.gate
-        && stated.commands.iter().all(|run| run.exit == Some(0))
-        && lines.eq(stated.commands.iter().map(|run| run.digest.clone()));
-    Ok(is_same.then_some(stated))
-}
-
-/// True if the commands ran on the files of the commit, or on these with the protected ones of the integration branch.
-/// If those have changed since, the second cannot be made again, and the merge runs the commands anyway.
-fn ran_on_work(
-    engine: &Engine<'_>,
-    board: &Board,
-    commit: &Sha,
-    validated: &Validation,
-) -> Result<bool, EngineError> {
-    let repo = engine.repo()?;
-    if validated.tree == Some(repo.tree_of(commit)?) {
-        return Ok(true);
-    }
-    let Some(head) = integration_head(engine.project(), board)? else { return Ok(false) };
-    let patterns = board.config()?.gate_patterns();
-    let (before, after) = (repo.protected(&head, &patterns)?, repo.protected(commit, &patterns)?);
-    if repo.digest(&before)? != validated.gate {
-        return Ok(true);
-    }
-    let judged = repo.judged_commit(commit, &before, &after)?;
-    Ok(validated.tree == Some(repo.tree_of(&judged)?))
 }

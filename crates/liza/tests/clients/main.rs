@@ -11,6 +11,7 @@ mod guards;
 mod lone_coder;
 mod model_server;
 mod protocols;
+mod spoken;
 #[path = "../support/mod.rs"]
 mod support;
 mod tools;

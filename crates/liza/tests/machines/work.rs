@@ -40,6 +40,10 @@ impl Team {
     /// A task that a coder of the first machine has claimed, with a commit.
     fn worked_on(&self, task: &str) -> String {
         self.one.add_task(task);
+        self.work_on(task)
+    }
+
+    fn work_on(&self, task: &str) -> String {
         self.one.liza(&["claim-task", task, "coder-1"]).ok();
         let tree = self.one.tree(task);
         fs::write(tree.join(format!("{task}.txt")), format!("the work on {task}\n")).unwrap();
@@ -49,7 +53,13 @@ impl Team {
     }
 
     fn submitted(&self, task: &str) -> String {
-        let head = self.worked_on(task);
+        self.one.add_task(task);
+        self.submit(task)
+    }
+
+    /// The same with a task that is there.
+    fn submit(&self, task: &str) -> String {
+        let head = self.work_on(task);
         self.one.liza_as("coder-1", &["submit-for-review", task, &head]).ok();
         head
     }
@@ -167,6 +177,76 @@ fn needs_postgres_a_validation_that_is_stated_and_not_recorded_runs_again_on_ano
     team.two.liza_as("code-reviewer-2", &["submit-verdict", "t", "APPROVED", "ran it"]).ok();
     team.one.liza(&["wt-merge", "t"]).ok();
     team.check_merged(&team.one, 2);
+}
+
+/// Killed between the statement and the record, on a machine on which the command fails: the other machine, on which it
+/// passes, does not decide alone.
+///
+/// Covers: JU-03, JU-04
+#[test]
+fn needs_postgres_machines_that_disagree_about_a_commit_ask_the_human() {
+    let team = Team::validated_by("test -d specs");
+    let (one, two) = (&team.one, &team.two);
+    one.add_task("t");
+    let command = format!("case $PWD in {}/*) exit 1;; esac", one.root.display());
+    one.liza(&["edit-task", "t", "--validate", &command]).ok();
+    team.submit("t");
+    let mut killed = killed_after(one, "push", &["claim-review", "t", "code-reviewer-1"]);
+    assert_eq!(killed.wait(), -1, "{}", killed.output());
+    assert_eq!(one.record("t").validated, None);
+    team.release("t");
+    let error = two.liza(&["claim-review", "t", "code-reviewer-2", "--json"]).refused(1, "validation_held");
+    assert!(error["message"].as_str().unwrap().contains("and failed on another machine"), "{error}");
+    assert_eq!((one.status("t"), one.record("t").reviewing_by), ("READY_FOR_REVIEW", None));
+    assert!(one.liza(&["status"]).ok().contains("VALIDATION HELD"));
+    two.liza(&["retry-validation", "t"]).ok();
+    two.liza(&["claim-review", "t", "code-reviewer-2"]).ok();
+    two.liza_as("code-reviewer-2", &["submit-verdict", "t", "APPROVED", "ran it"]).ok();
+    two.liza(&["wt-merge", "t"]).ok();
+    team.check_merged(two, 2);
+}
+
+/// Under a pause the result is recorded and no session begins; then the machine is gone.
+///
+/// Covers: JU-03, JU-04
+#[test]
+fn needs_postgres_a_validation_that_is_recorded_is_enough_for_another_machine() {
+    let sleep = own_sleep(9);
+    let team = Team::validated_by(&format!("test ! -f t.txt || {sleep}; true"));
+    let (one, two) = (&team.one, &team.two);
+    team.submitted("t");
+    let mut claiming = Running::liza(one, &["claim-review", "t", "code-reviewer-1"]);
+    wait_for("the command", || is_running(&sleep).then_some(()));
+    one.liza(&["pause"]).ok();
+    end(&sleep);
+    assert_ne!(claiming.wait(), 0);
+    assert_eq!(one.record("t").validated.unwrap().result.to_string(), "green");
+    two.liza(&["resume"]).ok();
+    two.liza(&["claim-review", "t", "code-reviewer-2"]).ok();
+    two.liza_as("code-reviewer-2", &["submit-verdict", "t", "APPROVED", "read it"]).ok();
+    two.liza(&["wt-merge", "t"]).ok();
+    assert!(!two.root.join(".liza/integration-tests").exists(), "nothing ran there");
+    team.check_merged(two, 2);
+}
+
+/// Each approval is of another machine; the first one dies after its own.
+///
+/// Covers: JU-04, JU-09
+#[test]
+fn needs_postgres_the_second_approval_rests_on_the_validation_of_another_machine() {
+    let team = Team::validated_by("test -d specs");
+    let (one, two) = (&team.one, &team.two);
+    one.add_task("t");
+    one.liza(&["edit-task", "t", "--impact", "high"]).ok();
+    team.submit("t");
+    one.liza(&["claim-review", "t", "code-reviewer-1"]).ok();
+    one.liza_as("code-reviewer-1", &["submit-verdict", "t", "APPROVED", "ran it"]).ok();
+    assert_eq!(one.status("t"), "READY_FOR_REVIEW");
+    two.liza(&["claim-review", "t", "code-reviewer-2"]).ok();
+    assert!(!two.root.join(".liza/integration-tests").exists(), "it uses the first one's receipt");
+    two.liza_as("code-reviewer-2", &["submit-verdict", "t", "APPROVED", "ran it too"]).ok();
+    two.liza(&["wt-merge", "t"]).ok();
+    team.check_merged(two, 2);
 }
 
 /// Killed between the statement of the approval and its record.

@@ -3,6 +3,7 @@
 //! Every test binary of the program includes this module; not every one uses all of it.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
+pub(crate) mod attack;
 pub(crate) mod console;
 pub(crate) mod process;
 pub(crate) mod small_disk;

@@ -444,7 +444,7 @@ fn a_set_up_that_changes_settings_of_the_project_fails_for_a_coder() {
     }
 }
 
-/// Covers: IS-13, RV-10
+/// Covers: IS-13, RV-10, JU-08
 #[test]
 fn code_of_one_task_cannot_spoil_the_caches_for_the_review_of_another() {
     let project = prepared("if test -f setup.sh; then sh ./setup.sh; fi; mkdir -p \"$XDG_CACHE_HOME/tool\"");

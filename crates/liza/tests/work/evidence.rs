@@ -4,15 +4,19 @@ use std::fs;
 
 use liza_git::RECEIPTS;
 use liza_ids::{Digest, Sha};
-use liza_receipts::{CommandRun, Origin, Predicate, Statement, Validation};
+use liza_receipts::{CommandRun, Maker, Origin, Predicate, Statement, Validation};
 use serde_json::Value;
 
 use crate::fixture::*;
+use crate::remote::shared;
 use crate::support::TestProject;
 
 /// A team whose work must pass this command.
 fn validated_by(command: &str) -> TestProject {
-    let project = team();
+    validated_in(team(), command)
+}
+
+fn validated_in(project: TestProject, command: &str) -> TestProject {
     project.liza(&["config", "validation", &serde_json::to_string(&[command]).unwrap()]).ok();
     project
 }
@@ -205,6 +209,87 @@ fn two_results_of_one_commit_wait_for_the_human() {
     project.liza(&["retry-validation", "one"]).ok();
     review().refused(1, "validation_failed");
     check_consistent(&project);
+}
+
+/// A statement of a machine that the project's command failed on this commit of a task.
+fn failed_on(project: &TestProject, machine: &str, (task, commit): (&str, &str), of: &Digest) -> Digest {
+    let (statement, stated) = validation(project, of);
+    let commit: Sha = commit.parse().unwrap();
+    let tree = tip(project, &format!("{commit}^{{tree}}")).parse().unwrap();
+    let commands = vec![CommandRun { exit: Some(1), ..stated.commands[0].clone() }];
+    let made_by = Maker { machine: machine.to_owned(), ..stated.made_by.clone() };
+    let statement = Statement { task: Some(task.parse().unwrap()), ..statement };
+    forge(project, &statement, Validation { commit, tree, commands, made_by, ..stated })
+}
+
+/// The machine whose result comes last does not decide alone: another one has stated that the command fails.
+///
+/// Covers: JU-03, JU-04
+#[test]
+fn work_that_passes_here_and_failed_on_another_machine_waits_for_the_human() {
+    let project = validated_in(shared(), "test -d specs");
+    let review = |task: &str| project.liza(&["claim-review", task, "code-reviewer-1", "--json"]);
+    submitted(&project, "zero");
+    review("zero").ok();
+    let zero = receipt(&project, "zero");
+    let own = validation(&project, &zero).1.made_by.machine;
+    verdict(&project, "zero", &["APPROVED"]).ok();
+    let one = submitted(&project, "one");
+    let failed = failed_on(&project, "other", ("one", &one), &zero);
+    let error = review("one").refused(1, "validation_held");
+    let words = format!(
+        "`test -d specs` passed here, and failed on another machine (receipt {}",
+        &failed.as_str()[..12]
+    );
+    assert!(error["message"].as_str().unwrap().contains(&words), "{error}");
+    assert_eq!((project.status("one"), project.record("one").reviewing_by), ("READY_FOR_REVIEW", None));
+    let status = project.liza(&["status"]).ok().to_owned();
+    assert!(status.contains("VALIDATION HELD") && status.contains("liza retry-validation one"), "{status}");
+    // The human has seen it: what passes now counts, also at the merge.
+    project.liza(&["retry-validation", "one"]).ok();
+    review("one").ok();
+    verdict(&project, "one", &["APPROVED"]).ok();
+    let runs = || fs::read_dir(project.root.join(".liza/integration-tests")).unwrap().count();
+    let before = runs();
+    merge(&project, "one").ok();
+    assert_eq!(runs(), before, "the same files have passed");
+    // An earlier failure on this machine, or of another commit, is none of another machine's results.
+    let two = submitted(&project, "two");
+    failed_on(&project, &own, ("two", &two), &zero);
+    failed_on(&project, "other", ("two", &one), &zero);
+    review("two").ok();
+    // One that is stated after the review has begun: its merge runs the command.
+    failed_on(&project, "other", ("two", &two), &zero);
+    verdict(&project, "two", &["APPROVED"]).ok();
+    let before = runs();
+    merge(&project, "two").ok();
+    assert_eq!(runs(), before + 1, "machines that disagree are no evidence");
+    check_consistent(&project);
+}
+
+/// A machine without the program says nothing about the work, so it contradicts no other machine.
+///
+/// Covers: JU-03, JU-04
+#[test]
+fn a_run_that_blames_its_machine_makes_no_statement() {
+    let project = validated_by("no-such-program-here --version");
+    submitted(&project, "one");
+    project.liza(&["claim-review", "one", "code-reviewer-1", "--json"]).refused(1, "validation_held");
+    assert_eq!(project.record("one").validated.unwrap().receipt, None);
+    assert_eq!(repository(&project).receipts_tip(), None);
+}
+
+/// A receipt reaches the remote with the result, so another machine need not run the commands again.
+///
+/// Covers: JU-04
+#[test]
+fn a_validation_is_sent_before_its_result_is_recorded() {
+    let project = validated_in(shared(), "test -f one.txt");
+    submitted(&project, "one");
+    project.liza(&["claim-review", "one", "code-reviewer-1"]).ok();
+    let receipt = receipt(&project, "one");
+    let path = format!("{RECEIPTS}:{}/{receipt}.json", receipt.parts().0);
+    assert!(crate::remote::on_remote(&project, &["show", &path]).contains("test -f one.txt"));
 }
 
 /// Covers: JU-04

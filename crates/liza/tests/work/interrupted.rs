@@ -138,6 +138,8 @@ impl Scene {
             assert_eq!(has_it, taken, "recorded if and only if main has it: {}", said());
         }
         assert!(!self.git_dir().join("liza-update").exists(), "{}", said());
+        let verified = self.project.liza(&["verify"]);
+        assert_eq!(verified.code, 0, "each commit has its receipt: {verified:#?} {}", said());
         assert!(!self.project.root.join(".liza/move-intent.json").exists(), "{}", said());
     }
 

@@ -5,6 +5,7 @@
 mod support;
 
 mod audit;
+mod bad_input;
 mod begin;
 mod checkout;
 mod checkout_setup;
@@ -42,3 +43,4 @@ mod upgrade;
 mod validation;
 mod verdict;
 mod verify;
+mod verify_validation;

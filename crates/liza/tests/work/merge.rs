@@ -148,7 +148,7 @@ fn with_test(project: &TestProject, text: &str) -> String {
     advance(project, "scripts/integration-test.sh", &format!("#!/bin/sh\n{text}\n"))
 }
 
-/// Covers: RO-01, RV-06
+/// Covers: RO-01, RV-06, JU-08
 #[cfg(target_os = "linux")]
 #[test]
 fn the_test_of_a_merge_reads_nothing_that_the_test_of_another_merge_left() {

@@ -123,6 +123,23 @@ fn sync_acceptance_and_finish_are_kinds_of_their_own() {
     assert_eq!(tip(&project, "refs/liza/finished/goal-1"), tip(&project, "integration"));
 }
 
+/// Before the first merge nothing on the branch needs a receipt; after it, another branch has nothing that speaks for it.
+///
+/// Covers: JU-05
+#[test]
+fn a_project_whose_first_work_is_approved_and_not_merged_verifies() {
+    let project = team();
+    approved(&project, "one");
+    let result = project.liza(&["verify", "--json"]).result();
+    assert_eq!(result["classes"], serde_json::json!({"BEFORE RECEIPTS": 1}), "{result}");
+    merge(&project, "one").ok();
+    project.write("main.txt", "x\n");
+    project.git(&["add", "main.txt"]);
+    project.git(&["commit", "-qm", "on main"]);
+    let run = project.liza(&["verify", "main", "--json"]);
+    assert_eq!((run.code, &run.json()["result"]["classes"]["FOREIGN"]), (4, &1.into()), "{run:?}");
+}
+
 /// Covers: JU-04
 #[test]
 fn receipts_go_with_the_branch_and_join_those_of_other_machines() {

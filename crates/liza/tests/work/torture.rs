@@ -401,6 +401,23 @@ fn needs_strace_a_merge_through_a_remote_is_killed_at_every_step() {
     merge_killed_at_every_step(Life::shared, approved_by_the_human);
 }
 
+/// The human's word on a change of the gate outlives the kill of its merge, which tests both versions.
+///
+/// Covers: JU-01, RV-08
+#[test]
+fn needs_strace_a_merge_that_changes_the_gate_is_killed_at_every_step() {
+    merge_killed_at_every_step(Life::new, |life, task| {
+        life.claim(task, "coder-1");
+        let (tree, file) = (life.project.tree(task), format!("scripts/{task}.sh"));
+        let head = commit(&life.project, &tree, &file, "exit 0\n");
+        life.commits.lock().unwrap().push(head.clone());
+        life.submit(task, "coder-1", &head);
+        life.project.liza(&["submit-verdict", task, "APPROVED"]).ok();
+        life.project.liza(&["wt-merge", task, "--json"]).refused(1, "gate_changed");
+        life.project.liza(&["accept-gate", task]).ok();
+    });
+}
+
 /// Its command runs at the merge only: the human's approval needs no validation.
 fn approved_by_the_human(life: &Life, task: &str) {
     life.project.liza(&["config", "validation", "[\"test -d specs\"]"]).ok();

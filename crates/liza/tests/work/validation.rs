@@ -9,22 +9,22 @@ use crate::support::process::{Running, end, is_running, own_sleep, wait_for};
 use crate::support::{Run, TestProject};
 
 /// A team whose work must pass these commands.
-fn validated_by(commands: &[&str]) -> TestProject {
+pub(crate) fn validated_by(commands: &[&str]) -> TestProject {
     let project = team();
     set_commands(&project, commands);
     project
 }
 
-fn set_commands(project: &TestProject, commands: &[&str]) {
+pub(crate) fn set_commands(project: &TestProject, commands: &[&str]) {
     project.liza(&["config", "validation", &serde_json::to_string(commands).unwrap()]).ok();
 }
 
-fn review(project: &TestProject, task: &str) -> Run {
+pub(crate) fn review(project: &TestProject, task: &str) -> Run {
     project.liza(&["claim-review", task, "code-reviewer-1", "--json"])
 }
 
 #[track_caller]
-fn is_red(project: &TestProject, task: &str, words: &str) -> Value {
+pub(crate) fn is_red(project: &TestProject, task: &str, words: &str) -> Value {
     let error = review(project, task).refused(1, "validation_failed");
     let reason = project.record(task).rejection_reason.unwrap();
     assert!(reason.starts_with("validation_failed: ") && reason.contains(words), "{reason}");
@@ -34,7 +34,7 @@ fn is_red(project: &TestProject, task: &str, words: &str) -> Value {
     error
 }
 
-fn runs(project: &TestProject) -> usize {
+pub(crate) fn runs(project: &TestProject) -> usize {
     let logs = fs::read_dir(project.root.join(".liza/integration-tests"));
     logs.into_iter().flatten().flatten().count()
 }
@@ -372,7 +372,7 @@ fn under_pause_and_checkpoint_a_validation_ends_and_no_session_begins() {
 }
 
 /// A submitted task whose validation runs now: one command that lasts, and passes when it is ended.
-fn validating(seconds: u32) -> (TestProject, String, Running) {
+pub(crate) fn validating(seconds: u32) -> (TestProject, String, Running) {
     let sleep = own_sleep(seconds);
     let project = validated_by(&[&format!("{sleep}; true")]);
     submitted(&project, "one");

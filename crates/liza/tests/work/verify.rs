@@ -15,13 +15,13 @@ use crate::fixture::*;
 use crate::support::{Run, TestProject};
 
 /// A copy of a project without its blackboard, in which a test can change everything.
-struct Clone<'p> {
+pub(crate) struct Clone<'p> {
     project: &'p TestProject,
     root: PathBuf,
 }
 
 impl<'p> Clone<'p> {
-    fn of(project: &'p TestProject) -> Self {
+    pub(crate) fn of(project: &'p TestProject) -> Self {
         let root = project.home().join("clone");
         let _ = fs::remove_dir_all(&root);
         let mut copy = project.command("cp");
@@ -35,7 +35,7 @@ impl<'p> Clone<'p> {
         self.project.git_at(&self.root, arguments)
     }
 
-    fn verify(&self, more: &[&str]) -> Run {
+    pub(crate) fn verify(&self, more: &[&str]) -> Run {
         verify_in(self.project, &self.root, more)
     }
 
@@ -62,7 +62,7 @@ impl<'p> Clone<'p> {
         self.git(&["log", "-1", trailer, revision]).trim().parse().unwrap()
     }
 
-    fn merge_statement(&self, revision: &str) -> (Statement, Merge) {
+    pub(crate) fn merge_statement(&self, revision: &str) -> (Statement, Merge) {
         let digest = self.named(revision);
         let text = self.repo().read_receipts(std::slice::from_ref(&digest)).unwrap().remove(&digest).unwrap();
         let statement = Statement::decode(&text).unwrap();
@@ -70,12 +70,12 @@ impl<'p> Clone<'p> {
         (statement, merge)
     }
 
-    fn repo(&self) -> liza_git::Repo {
+    pub(crate) fn repo(&self) -> liza_git::Repo {
         repository_at(self.project, &self.root)
     }
 
     /// Adds a statement, and lets the newest commit name it.
-    fn forge(&self, statement: &Statement) {
+    pub(crate) fn forge(&self, statement: &Statement) {
         self.name_text(&statement.encode().unwrap());
     }
 
@@ -88,7 +88,7 @@ impl<'p> Clone<'p> {
         );
     }
 
-    fn edit_receipt(&self, digest: &Digest, text: Option<&str>) {
+    pub(crate) fn edit_receipt(&self, digest: &Digest, text: Option<&str>) {
         edit_receipt(self.project, &self.root, digest, text);
     }
 }
@@ -99,7 +99,7 @@ fn verify_in(project: &TestProject, root: &Path, more: &[&str]) -> Run {
 }
 
 #[track_caller]
-fn newest(run: &Run) -> (String, String) {
+pub(crate) fn newest(run: &Run) -> (String, String) {
     let result = run.json()["result"].clone();
     let (newest, is_ok) = (&result["commits"][0], run.code == 0);
     let class = newest["class"].as_str().unwrap_or_else(|| panic!("{run:#?}"));

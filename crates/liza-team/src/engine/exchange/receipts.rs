@@ -23,6 +23,11 @@ impl Exchange<'_> {
         Ok(())
     }
 
+    /// The same, if this machine has none: the project may have its name already.
+    pub fn bring_first_receipts(&self) -> Result<(), EngineError> {
+        if self.project.repo()?.receipts_tip().is_none() { self.bring_receipts() } else { Ok(()) }
+    }
+
     /// Sends receipts that belong to no push of a branch, such as that of a review.
     pub fn send_receipts(&self) -> Result<(), EngineError> {
         for _ in 0..PUSHES {
