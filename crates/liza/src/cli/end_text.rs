@@ -237,7 +237,7 @@ mod tests {
             "  budget of t: 196k of 100k tokens used (196 %)",
         ];
         assert_eq!(figures_table(&state, now(), 80), lines);
-        assert_eq!(without.last().map(String::as_str), Some("  total       196,000    $1.99           1"));
+        assert_eq!(without.last().map(String::as_str), Some("  total        196,000    $1.99           1"));
         let narrow = figures_table(&state, now(), 60);
         assert_eq!(narrow[2], "    rejected once, sent back by Liza once, then merged");
         edit_task(&mut state, "t", |record| record.usage = None);
