@@ -32,11 +32,12 @@ pub fn cut(text: &str, columns: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
-/// A name cut in its middle: names of similar things often differ at the end.
-pub fn cut_name(name: &str, columns: usize) -> String {
-    let all: Vec<char> = name.chars().collect();
-    if width(name) <= columns || columns < 8 || width(name) != all.len() {
-        return cut(name, columns);
+/// A text cut in its middle: names of similar things often differ at the end, and a failure names its cause there.
+pub fn cut_middle(text: &str, columns: usize) -> String {
+    let line = one_line(text);
+    let all: Vec<char> = line.chars().collect();
+    if width(&line) <= columns || columns < 8 || width(&line) != all.len() {
+        return cut(text, columns);
     }
     let end = (columns - 1) / 2;
     let start = columns - 1 - end;
@@ -105,12 +106,13 @@ pub fn list(names: &[impl ToString]) -> String {
     names.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// The parts in one line of that width: the last ones give way as a whole, before those that are kept.
-pub fn fitting_parts(mut parts: Vec<String>, kept: Option<&str>, columns: usize) -> String {
+/// The parts in one line of that width: those of the greatest rank give way as a whole, the last ones first.
+pub fn fitting_parts<R: Ord>(mut parts: Vec<(R, String)>, columns: usize) -> String {
     let line =
-        |parts: &[String]| parts.iter().map(String::as_str).chain(kept).collect::<Vec<_>>().join(" · ");
+        |parts: &[(R, String)]| parts.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>().join(" · ");
     while width(&line(&parts)) > columns && parts.len() > 1 {
-        parts.pop();
+        let last = parts.iter().enumerate().max_by(|(_, a), (_, b)| a.0.cmp(&b.0)).map(|(at, _)| at);
+        last.map(|at| parts.remove(at));
     }
     line(&parts)
 }
@@ -128,9 +130,23 @@ mod tests {
         assert_eq!(cut("line\nbreaks\tand\u{1b}[31m", 40), "line breaks and[31m");
         assert_eq!(width(&pad("日本", 8)), 8);
         assert_eq!(cut("anything", 0), "…");
-        assert_eq!(cut_name("retry-orders-min", 9), "retr…-min");
-        assert_eq!(cut_name("retry-orders-min", 16), "retry-orders-min");
-        assert_eq!(cut_name("日本語のテキスト", 9), "日本語の…");
+        assert_eq!(cut_middle("retry-orders-min", 9), "retr…-min");
+        assert_eq!(cut_middle("retry-orders-min", 16), "retry-orders-min");
+        assert_eq!(cut_middle("日本語のテキスト", 9), "日本語の…");
+        assert_eq!(cut_middle("exited 1: /a/long/path\nno such word", 27), "exited 1: /a/… no such word");
+    }
+
+    /// Covers: AX-22
+    #[test]
+    fn the_parts_of_the_greatest_rank_give_way_as_a_whole() {
+        let parts = || {
+            [(0, "one"), (2, "two"), (1, "three"), (2, "four")].map(|(rank, text)| (rank, text.to_owned()))
+        };
+        let fitting = |columns| fitting_parts(parts().to_vec(), columns);
+        assert_eq!(fitting(24), "one · two · three · four");
+        assert_eq!(fitting(23), "one · two · three");
+        assert_eq!(fitting(16), "one · three");
+        assert_eq!([fitting(10), fitting(1)], ["one", "one"], "the last one stays");
     }
 
     #[test]

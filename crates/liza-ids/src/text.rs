@@ -107,7 +107,14 @@ pub fn count(number: usize, noun: &str) -> String {
     }
 }
 
-/// A number, rounded to about three digits, so that shown parts add up to their shown sum: 950, 3.4k, 12.8k, 196k, 3.4M.
+/// A number that stands beside its sum or its parts: rounded ones would not add up. 950, 12,800.
+pub fn exact_number(number: u64) -> String {
+    let digits = number.to_string();
+    let before = |at: usize| if at > 0 && (digits.len() - at).is_multiple_of(3) { "," } else { "" };
+    digits.chars().enumerate().map(|(at, digit)| format!("{}{digit}", before(at))).collect()
+}
+
+/// A number, rounded to about three digits: 950, 3.4k, 12.8k, 196k, 3.4M.
 pub fn compact_number(number: u64) -> String {
     let tenths = |unit: u64| {
         let tenths = (number / (unit / 10)).saturating_add(u64::from(number % (unit / 10) >= unit / 20));
@@ -153,7 +160,9 @@ mod tests {
 
     /// Covers: AX-22
     #[test]
-    fn shown_parts_add_up_to_their_shown_sum() {
+    fn a_number_is_rounded_alone_and_exact_beside_its_sum() {
+        let exact = [0, 800, 12_800, 196_404, 1_000_000].map(exact_number);
+        assert_eq!(exact, ["0", "800", "12,800", "196,404", "1,000,000"]);
         let shown = [999, 1_049, 12_000, 12_800, 25_600, 64_000, 99_950, 195_777, 999_500, 3_449_999];
         let expected = ["999", "1.0k", "12k", "12.8k", "25.6k", "64k", "100k", "196k", "1.0M", "3.4M"];
         assert_eq!(shown.map(compact_number), expected);

@@ -32,36 +32,53 @@ pub fn ago(age: Seconds) -> String {
     if age.0 < 2 { "just now".to_owned() } else { format!("{age} ago") }
 }
 
+/// The parts of the sprint's line, the most important first: where there is no room, the last of these gives way first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SprintPart {
+    Merged,
+    /// The deadline; of a sprint that has ended, how it ended.
+    Due,
+    Budgets,
+    /// Those that need a decision give way last.
+    Open(TaskPhase),
+    Used,
+    /// Replaced, abandoned and dropped tasks.
+    Ended,
+}
+
 /// The state of the sprint: merged tasks first; replaced and abandoned ones apart.
-pub fn sprint_facts(sprint: &SprintView) -> Vec<String> {
+pub fn sprint_facts(sprint: &SprintView) -> Vec<(SprintPart, String)> {
     let progress = &sprint.progress;
-    let mut facts = match progress.to_merge() {
-        0 if progress.total == 0 => vec!["nothing is planned yet".to_owned()],
-        total => vec![format!("{} of {total} merged", progress.merged)],
+    let merged = match progress.to_merge() {
+        0 if progress.total == 0 => "nothing is planned yet".to_owned(),
+        total => format!("{} of {total} merged", progress.merged),
     };
-    facts.extend(not_merged(progress));
-    match sprint.deadline_left {
-        _ if sprint.goal_is_open => facts.push("goal not judged yet".to_owned()),
-        _ if sprint.status.is_terminal() => facts.push(sprint.status.to_string()),
-        Some(left) if left >= 0 => facts.push(format!("due in {}", length(left))),
-        Some(left) => facts.push(format!("overdue by {}", length(left))),
-        None => {}
-    }
-    facts.extend(sprint.usage.as_ref().and_then(Usage::in_words));
-    facts
+    let due = match sprint.deadline_left {
+        _ if sprint.goal_is_open => Some("goal not judged yet".to_owned()),
+        _ if sprint.status.is_terminal() => Some(sprint.status.to_string()),
+        Some(left) if left >= 0 => Some(format!("due in {}", length(left))),
+        Some(left) => Some(format!("overdue by {}", length(left))),
+        None => None,
+    };
+    let used = sprint.usage.as_ref().and_then(Usage::in_words);
+    let after = [(SprintPart::Due, due), (SprintPart::Used, used)];
+    let after = after.into_iter().filter_map(|(part, text)| Some((part, text?)));
+    [(SprintPart::Merged, merged)].into_iter().chain(not_merged(progress)).chain(after).collect()
 }
 
 /// The numbers of planned tasks that are not merged: the open ones by the headings of the board, then the others.
-pub fn not_merged(progress: &Progress) -> Vec<String> {
-    let open = PHASES.map(|(phase, heading)| (progress.in_phases(&[phase]), heading.to_lowercase()));
+pub fn not_merged(progress: &Progress) -> impl Iterator<Item = (SprintPart, String)> {
+    let open = PHASES.map(|(phase, heading)| {
+        (SprintPart::Open(phase), progress.in_phases(&[phase]), heading.to_lowercase())
+    });
     let ended = [
         (progress.replaced, "replaced"),
         (progress.abandoned, "abandoned"),
         (progress.with_goal, "dropped with the goal"),
     ];
-    let ended = ended.map(|(number, what)| (number, what.to_owned()));
-    let some = open.into_iter().chain(ended).filter(|(number, _)| *number > 0);
-    some.map(|(number, what)| format!("{number} {what}")).collect()
+    let ended = ended.map(|(number, what)| (SprintPart::Ended, number, what.to_owned()));
+    let some = open.into_iter().chain(ended).filter(|(_, number, _)| *number > 0);
+    some.map(|(part, number, what)| (part, format!("{number} {what}")))
 }
 
 /// The use of the budgets: those of the sprint and the day, and of tasks that have used much.
@@ -142,14 +159,9 @@ fn ended(agent: &AgentView) -> String {
     }
 }
 
-/// The agent program that all wait for although there is work; `None` while an agent works.
-pub fn held_back(view: &View) -> Option<String> {
-    first_held(view).map(HeldView::text)
-}
-
 /// True if work waits only for an agent program that cannot be used; a stop of the team comes first.
 pub fn is_held_up(view: &View) -> bool {
-    view.stopped.is_empty() && !view.is_stopping() && held_back(view).is_some()
+    view.stopped.is_empty() && !view.is_stopping() && first_held(view).is_some()
 }
 
 /// True if a person has nothing to do: no failed session, and no held program without a running session.
@@ -249,11 +261,8 @@ pub fn agent_facts(agent: &AgentView) -> Vec<String> {
     facts
 }
 
-/// The action of its session, or the failure of its last one; nothing while Liza validates before the session.
+/// The action of its session, or the failure of its last one.
 pub fn agent_activity(agent: &AgentView) -> Option<String> {
-    if agent.next.what == What::Validate {
-        return None;
-    }
     let failed = || agent.last_session.as_ref().filter(|last| last.failed).map(|last| last.result.clone());
     if agent.is_in_session() { agent.last_action.clone() } else { failed() }
 }
@@ -359,6 +368,14 @@ pub fn approvals_in_words(task: &TaskView) -> Option<String> {
         .then(|| format!("high impact, {} of {APPROVALS} approvals{by}", names.len()))
 }
 
+/// The number of all tasks below a heading, some of which are in NEEDS YOU.
+pub fn in_needs(some: usize, all: usize) -> String {
+    match some == all {
+        true => format!("{all}, see NEEDS YOU"),
+        false => format!("{all}, {some} of them in NEEDS YOU"),
+    }
+}
+
 /// The numbers of ended tasks, by their end.
 pub fn ended_counts(view: &View) -> Vec<String> {
     let ended = || view.tasks.iter().filter(|task| task.phase == TaskPhase::Ended);
@@ -413,7 +430,16 @@ pub fn next_steps_short(view: &View) -> Vec<(String, &str)> {
     steps(view, false)
 }
 
+/// Those whose start of a team or an agent no entry of `needs_you` asks for.
 fn steps(view: &View, is_long: bool) -> Vec<(String, &str)> {
+    let starts = || view.start.agents.iter().chain([&view.start.run]);
+    let is_asked = |command: &str| view.needs_you.iter().any(|need| need.command == command);
+    let mut steps = all_steps(view, is_long);
+    steps.retain(|(_, command)| !starts().any(|start| start == command) || !is_asked(command));
+    steps
+}
+
+fn all_steps(view: &View, is_long: bool) -> Vec<(String, &str)> {
     let Some(goal) = &view.goal else { return Vec::new() };
     match goal.status {
         // The entry in `needs_you` says it.

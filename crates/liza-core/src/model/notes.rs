@@ -193,8 +193,9 @@ pub fn detail_faults(kind: AnomalyType, details: &Fields) -> Vec<String> {
     kind.required().iter().filter_map(fault).collect()
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, strum::Display)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Severity {
     Critical,
     High,

@@ -3,7 +3,7 @@
 //! Plain data; the effect of a budget is in `rules/spending.rs`.
 
 use liza_ids::Timestamp;
-use liza_ids::text::compact_number;
+use liza_ids::text::{compact_number, exact_number};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -131,21 +131,18 @@ impl Usage {
 
     /// Tokens and cost in a few words, such as `196k tokens, $1.99`; `None` if nothing was used.
     pub fn in_words(&self) -> Option<String> {
-        let counted = (self.tokens() > 0).then(|| self.tokens_in_words());
+        let counted = (self.tokens() > 0).then(|| format!("{} tokens", compact_number(self.tokens())));
         let words: Vec<String> = counted.into_iter().chain(self.cost_in_words()).collect();
         (!words.is_empty()).then(|| words.join(", "))
     }
 
-    /// Every figure: `196k tokens (180k in, 16k out), 934k from the cache, $1.99`.
+    /// Every figure: `196,400 tokens (180,400 in, 16,000 out), 934,000 from the cache, $1.99`.
     pub fn in_full(&self) -> String {
-        let [input, output, cached] = [self.input, self.output, self.cached].map(compact_number);
-        let tokens = format!("{} ({input} in, {output} out)", self.tokens_in_words());
+        let all = [self.tokens(), self.input, self.output, self.cached];
+        let [tokens, input, output, cached] = all.map(exact_number);
+        let tokens = format!("{tokens} tokens ({input} in, {output} out)");
         let cached = format!("{cached} from the cache");
         [tokens, cached].into_iter().chain(self.cost_in_words()).collect::<Vec<_>>().join(", ")
-    }
-
-    fn tokens_in_words(&self) -> String {
-        format!("{} tokens", compact_number(self.tokens()))
     }
 
     /// The dollars, and the tokens that they do not pay for.
@@ -312,7 +309,8 @@ mod tests {
     fn tokens_are_counted_in_one_way_and_a_sum_names_what_has_no_price() {
         let paid = Usage { input: 180_000, output: 16_000, cached: 934_000, cost_usd: 1.99, unpriced: 0 };
         assert_eq!(paid.in_words().as_deref(), Some("196k tokens, $1.99"));
-        assert_eq!(paid.in_full(), "196k tokens (180k in, 16k out), 934k from the cache, $1.99");
+        let full = "196,000 tokens (180,000 in, 16,000 out), 934,000 from the cache, $1.99";
+        assert_eq!(paid.in_full(), full);
         assert_eq!(paid.clone().settled(), paid);
         let running = Usage { input: 40_000, output: 5_000, cached: 9, ..Usage::default() };
         assert_eq!(running.in_words().as_deref(), Some("45k tokens, no price"));

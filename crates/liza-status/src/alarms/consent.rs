@@ -1,6 +1,6 @@
 //! Alarms that wait for the human's consent: a plan, changed settings of the team or of git.
 
-use liza_core::model::{State, TEAM_FILE, TaskId};
+use liza_core::model::{State, TEAM_FILE};
 use liza_core::rules::triggers::proposed_tasks;
 use liza_core::text::count;
 
@@ -10,12 +10,11 @@ use crate::command_line::{CommandLine, liza};
 
 /// The planner has proposed tasks, and the human has to approve them.
 pub(super) fn plan(state: &State) -> Option<Alarm> {
-    let tasks: Vec<&TaskId> = proposed_tasks(state).map(|(id, _)| id).collect();
+    let tasks = proposed_tasks(state).count();
     let goal = state.board.goal.ready()?.id.as_str();
-    let names: Vec<&str> = tasks.iter().map(|id| id.as_str()).collect();
-    let (number, all) = (count(names.len(), "task"), names.join(", "));
-    let text = format!("the plan waits for your approval: {number}, {all}. To change it: liza note \"...\"");
-    (!names.is_empty()).then(|| Alarm::new(AlarmKind::PlanProposed, goal, text))
+    let number = count(tasks, "task");
+    let text = format!("the plan waits for your approval: {number}. To change it: liza note \"...\"");
+    (tasks > 0).then(|| Alarm::new(AlarmKind::PlanProposed, goal, text))
 }
 
 /// Settings of a shared blackboard came from elsewhere, and this machine does not use them.

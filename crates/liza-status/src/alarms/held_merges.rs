@@ -38,19 +38,10 @@ pub(super) fn gate_changed(state: &State, id: &TaskId, body: &TaskBody) -> Optio
     let hold = held_merge(&state.board, state.board.summary(id)?)?;
     let change = body.record().gate_change.as_ref().filter(|_| hold == HeldMerge::Gate)?;
     let since = body.record().last_event(EventName::MergeHeld).map(|event| event.time);
-    let under_old = match &change.old_failure {
-        None => String::new(),
-        Some(failure) => {
-            let lines: Vec<String> = failure.last_lines.iter().map(|line| one_line(line, QUOTED)).collect();
-            let said = if lines.is_empty() { "" } else { ". Its last lines: " };
-            format!(
-                ". Under the gate of the integration branch the {}; output: {}{said}{}",
-                failure.what,
-                failure.output,
-                lines.join(" / ")
-            )
-        }
-    };
+    let under_old = change.old_failure.as_ref().map_or_else(String::new, |failure| {
+        let (what, output, quoted) = (&failure.what, &failure.output, quoted(failure));
+        format!(". Under the gate of the integration branch the {what}; output: {output}{quoted}")
+    });
     let text = format!(
         "{id} changes what judges it: {}. Look: liza diff {id}; send it back: liza submit-verdict {id} REJECTED \
          \"...\"{under_old}",

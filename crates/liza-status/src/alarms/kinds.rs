@@ -97,7 +97,7 @@ alarm_kinds! {
     ReviewDropped "REVIEW DROPPED" Critical All Own;
     SecondReviewer "SECOND REVIEWER" Critical All Own;
     NoApproval "NO APPROVAL" Critical All Own;
-    RoleMissing "ROLE MISSING" Critical All About(&["agent"]);
+    RoleMissing "ROLE MISSING" Critical All Own;
     ForeignCommits "FOREIGN COMMITS" Critical All Human(&["accept-integration"]);
     GitProgramsChanged "GIT PROGRAMS CHANGED" Critical One Human(&["config", "--trust"]);
     DirectEdit "DIRECT EDIT" Critical All About(&["dismiss"]);

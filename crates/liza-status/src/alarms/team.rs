@@ -210,8 +210,8 @@ fn missing_role(at: Moment<'_>, role: Role) -> Option<Alarm> {
     let what = if role == Role::Planner { "decision" } else { "task" };
     let verb = if waiting.len() == 1 { "waits" } else { "wait" };
     let text = format!("no {} is running, and {} {verb} for one", role.title(), count(waiting.len(), what));
-    (at.now.since(since) > MISSING_GRACE)
-        .then(|| Alarm::new(AlarmKind::RoleMissing, role.id_prefix(), text).since(since))
+    let alarm = || Alarm::new(AlarmKind::RoleMissing, role.id_prefix(), text).since(since);
+    (at.now.since(since) > MISSING_GRACE).then(|| alarm().answered(at.start(role).clone()))
 }
 
 fn last_event(record: &TaskRecord) -> Option<Timestamp> {

@@ -20,8 +20,8 @@ use crate::command_line::{CommandLine, OPEN, liza};
 use crate::forecast::Next;
 use crate::task_words::{anomaly_name, facts};
 use liza_core::model::{
-    AgentRecord, Anomaly, Discovery, FaultKind, GoalStatus, MAX_FAILED_CODERS, Revision, Role, Severity,
-    State, Status, StopFile, TaskId, TaskStatus, Timestamp, Urgency,
+    AgentRecord, Anomaly, Discovery, FaultKind, GoalStatus, MAX_FAILED_CODERS, Revision, Role, State, Status,
+    StopFile, TaskId, TaskStatus, Timestamp, Urgency,
 };
 use liza_core::rules::questions::unresolved_anomalies;
 use liza_core::rules::triggers::{Trigger, TriggerKind, proposed_revision};
@@ -339,7 +339,7 @@ fn discovery(found: &Discovery) -> Alarm {
     let advice =
         advice.map(|text| format!(". Recommended: {}", one_line(text, ADVICE_MAX))).unwrap_or_default();
     let description = one_line(&found.description, DISCOVERY_MAX);
-    let what = format!("{} ({}{by}): {description}{advice}", found.id, severity(found.severity));
+    let what = format!("{} ({}{by}): {description}{advice}", found.id, found.severity);
     let what = what.trim_end_matches('.');
     let text = format!("{what}. To make it a task: liza add \"...\", then dismiss it");
     let level = match found.urgency {
@@ -348,15 +348,6 @@ fn discovery(found: &Discovery) -> Alarm {
     };
     let need = Alarm::new(AlarmKind::Discovery, found.id, text).at(level);
     need.about(found.during.as_ref()).answered(liza!("dismiss", found.id))
-}
-
-fn severity(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Critical => "critical",
-        Severity::High => "high",
-        Severity::Medium => "medium",
-        Severity::Low => "low",
-    }
 }
 
 fn anomaly(anomaly: &Anomaly) -> Alarm {

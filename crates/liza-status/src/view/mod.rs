@@ -104,9 +104,11 @@ impl View {
         merge.is_some_and(|merge| present().all(|agent| merge.by == Some(agent.id))) && self.has_team()
     }
 
-    /// True if an entry of `needs_you` is about the task, and says what is the matter with it.
-    pub fn asks_about(&self, task: &TaskId) -> bool {
-        self.needs_you.iter().any(|need| need.task.as_ref() == Some(task))
+    /// True if an entry of `needs_you` says what its row would: the question of a blocked task, or its part of a plan.
+    pub fn is_in_needs(&self, task: &TaskView) -> bool {
+        let asks = |need: &NeedsYou| task.phase == TaskPhase::Stuck && need.task.as_ref() == Some(&task.id);
+        let lists = |need: &NeedsYou| need.plan.iter().any(|planned| planned.task == task.id);
+        self.needs_you.iter().any(|need| asks(need) || (task.phase == TaskPhase::Draft && lists(need)))
     }
 
     /// True if an agent may be at work.
@@ -183,12 +185,6 @@ pub struct Alert {
     /// True if it is part of an entry in `View::needs_you`.
     #[serde(skip)]
     pub needs_you: bool,
-}
-
-impl Alert {
-    pub fn is_critical(&self) -> bool {
-        self.level == AlarmLevel::Critical
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

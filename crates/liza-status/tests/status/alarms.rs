@@ -138,6 +138,9 @@ fn limits_are_reported_when_near_and_when_reached() {
     };
     assert_eq!(after(&at(7, 2, 2), 0), Vec::<String>::new());
     assert_eq!(after(&at(8, 0, 0), 0), ["⚠️ APPROACHING LIMIT: t — iteration 8/10"]);
+    let blocked = with(Status::Blocked, |record| record.iteration = Some(8));
+    let blocked = after(&blocked, 0);
+    assert!(!blocked.iter().any(|line| line.contains("APPROACHING")), "it is reached: {blocked:?}");
     assert_eq!(after(&at(1, 3, 3), 0), ["⚠️ APPROACHING LIMIT: t — review cycles 3/5"]);
     assert_eq!(after(&at(1, 5, 5), 0), ["🚨 REVIEW LOOP: t — 5 cycles (at cliff)"]);
     let own = with(Status::Claimed, |record| {

@@ -1,11 +1,15 @@
 //! What the screens say after a goal: the next one, which has no plan yet, and one that was aborted.
 
-use liza_core::model::{Actor, AgentStatus, GoalStatus, Loaded, Sprint, State, Status, StopFileTimes};
+use liza_core::model::{
+    Actor, AgentStatus, GoalStatus, Loaded, Seconds, Sprint, State, Status, StopFileTimes, Usage,
+};
 use liza_core::protocol::{Answer, apply};
 use liza_status::alarms::{AlarmKind, Observations};
 use liza_status::view::{View, view};
-use liza_status::words::{ended_counts, next_steps, sprint_facts, task_facts, task_status};
+use liza_status::words::{SprintPart, ended_counts, next_steps, sprint_facts, task_facts, task_status};
 use liza_testkit::team::*;
+
+use crate::sprint_words;
 
 fn without_team(mut state: State) -> State {
     agents(&mut state).clear();
@@ -49,11 +53,41 @@ fn after_an_abort_no_task_continues() {
             "{status}"
         );
         assert_eq!(ended_counts(&shown), ["1 dropped with the goal"], "{status}");
-        let facts = sprint_facts(shown.sprint.as_ref().unwrap());
+        let facts = sprint_words(&shown);
         assert!(facts.contains(&"1 dropped with the goal".to_owned()), "{facts:?}");
         assert!(!facts.iter().any(|fact| fact.ends_with("progress") || fact.ends_with("ready")), "{facts:?}");
     }
     assert_eq!(task_status(&aborted(Status::Merged).tasks[0]), "MERGED");
+}
+
+/// Covers: AX-22
+#[test]
+fn of_the_sprints_line_the_deadline_stays_longer_than_the_counts() {
+    let mut state = empty_state();
+    let tasks = [Status::Merged, Status::Superseded, Status::Blocked, Status::Claimed, Status::Unclaimed];
+    for (number, status) in tasks.into_iter().enumerate() {
+        plan(&mut state, record(&format!("t-{number}"), status));
+    }
+    let sprint = sprint(&mut state);
+    sprint.timeline.deadline = Some(now() + Seconds::hours(1));
+    sprint.usage = Some(Usage { input: 12_000, ..Usage::default() });
+    let shown = view(&state, &Observations::default(), now());
+    let mut facts = sprint_facts(shown.sprint.as_ref().unwrap());
+    facts.push((SprintPart::Budgets, "budget".to_owned()));
+    facts.sort_by_key(|(part, _)| *part);
+    let facts: Vec<&str> = facts.iter().map(|(_, words)| words.as_str()).collect();
+    let most_important_first = [
+        "1 of 5 merged",
+        "due in 1h",
+        "budget",
+        "1 blocked",
+        "1 in progress",
+        "1 ready",
+        "1 waiting",
+        "12k tokens, no price",
+        "1 replaced",
+    ];
+    assert_eq!(facts, most_important_first);
 }
 
 /// Covers: UI-03

@@ -8,6 +8,9 @@
     reason = "a test fails by panicking"
 )]
 
+use liza_status::view::View;
+use liza_status::words::sprint_facts;
+
 mod alarms;
 mod charts;
 mod failing;
@@ -21,3 +24,8 @@ mod stop_files;
 mod supervise;
 mod view;
 mod waiting;
+
+/// The parts of the sprint's line.
+fn sprint_words(view: &View) -> Vec<String> {
+    sprint_facts(view.sprint.as_ref().unwrap()).into_iter().map(|(_, words)| words).collect()
+}

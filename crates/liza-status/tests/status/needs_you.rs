@@ -2,7 +2,7 @@
 
 use liza_core::model::{
     AgentStatus, Anomaly, Config, Discovery, DiscoveryId, EventName, GoalStatus, HistoryEvent, HumanNote,
-    Loaded, Seconds, Severity, State, Status, StopFileTimes, Urgency, Value,
+    Loaded, PlannerExits, Role, Seconds, Severity, State, Status, StopFileTimes, Urgency, Value,
 };
 use liza_status::alarms::{AlarmKind, AlarmLevel, AlarmText, Observations, Refused, RefusedPlace, VisionGap};
 use liza_status::needs_you::NeedsYou;
@@ -239,7 +239,7 @@ fn a_proposed_plan_that_the_planner_works_on_may_change() {
         let plan = needs.into_iter().find(|need| need.kind == AlarmKind::PlanProposed);
         plan.unwrap().text.to_string()
     };
-    let waits = "the plan waits for your approval: 1 task, t. To change it: liza note \"...\"";
+    let waits = "the plan waits for your approval: 1 task. To change it: liza note \"...\"";
     assert_eq!(texts(&state), waits);
     entry(&mut state, "planner-1").status = AgentStatus::Planning;
     let changes = ". The planner is at work and may change it: wait for it, or approve it as it is";
@@ -272,6 +272,28 @@ fn a_plan_is_read_where_it_is_approved_in_the_order_of_its_work() {
             "last: Add retry. Done when: it retries. After: first, second",
         ]
     );
+    assert!(shown.tasks.iter().all(|task| shown.is_in_needs(task)), "the list stands for the rows");
+    edit_task(&mut state, "last", |draft| draft.history = None);
+    let shown = self::shown(&state);
+    let listed =
+        |id: &str| shown.is_in_needs(shown.tasks.iter().find(|task| task.id == self::task(id)).unwrap());
+    assert!(listed("first") && !listed("last"), "a draft of its own");
+}
+
+/// Covers: UI-03, AX-20
+#[test]
+fn a_stopped_planner_is_one_matter_with_one_command() {
+    let mut state = state_with(Status::Blocked);
+    sprint(&mut state).planner_exits = PlannerExits { count: 5, ..PlannerExits::default() };
+    agents(&mut state).retain(|id, _| id.role() != Role::Planner);
+    let commands = |shown: &View| -> Vec<String> {
+        let needs = shown.needs_you.iter().filter(|need| need.kind != AlarmKind::Blocked);
+        let needs = needs.map(|need| need.command.to_string());
+        needs.chain(next_steps(shown).into_iter().map(|(_, command)| command.to_owned())).collect()
+    };
+    assert_eq!(commands(&shown(&state)), ["liza agent planner"]);
+    agents(&mut state).clear();
+    assert_eq!(commands(&shown(&state)), ["liza run"], "without a team");
 }
 
 /// Covers: UI-03

@@ -143,6 +143,11 @@ fn a_question_is_shown_until_the_human_answers_and_then_wakes_the_planner() {
     let mut planned = state.clone();
     edit_task(&mut planned, "t", |record| record.created = Some(now() + Seconds(60)));
     assert!(open_questions(&planned).is_empty(), "the planner has made the first plan without an answer");
+    edit_task(&mut planned, "t", |record| {
+        let created = HistoryEvent::new(now(), EventName::Created, "human");
+        record.history = Some(vec![created]);
+    });
+    assert_eq!(open_questions(&planned).len(), 1, "a person's task is no plan");
     let (timestamp, message) = (now() + Seconds(5), "SQLite".to_owned());
     state.journal.human_notes.push(HumanNote { timestamp, message, to: None });
     assert!(open_questions(&state).is_empty());
@@ -229,6 +234,16 @@ fn work_that_takes_back_what_others_merged_is_shown_to_the_human_until_it_is_jud
     state.board.put(task("t"), taking);
     let kinds: Vec<AlarmKind> = alarms(&state, &seen, now()).iter().map(|alarm| alarm.kind).collect();
     assert!(!kinds.contains(&AlarmKind::TakesBack), "{kinds:?}");
+}
+
+/// Covers: AX-03
+#[test]
+fn a_person_sends_back_what_is_merged_by_its_status_alone() {
+    let state = with(Status::ReadyForReview, |record| record.status = Some(Status::Merged));
+    let found = alarms(&state, &Observations::default(), now());
+    let needs = needs_you(&state, &Observations::default(), &found, now());
+    let need = needs.iter().find(|need| need.kind == AlarmKind::NoApproval).unwrap();
+    assert_eq!(need.command, "liza submit-verdict t REJECTED \"...\"", "a merge of it is unknown to git");
 }
 
 /// Covers: AC-08

@@ -2,7 +2,7 @@
 
 use liza_core::model::{AgentStatus, Reservation, Role, Seconds, State, Status, StopFileTimes, Timestamp};
 use liza_core::rules::claimable::{claimable, claimable_for, reviewable};
-use liza_status::alarms::Observations;
+use liza_status::alarms::{AlarmLevel, Observations};
 use liza_status::view::{Liveness, TaskPhase, TaskView, View, view};
 use liza_status::words::{PHASES, agent_doing, agent_facts, task_facts};
 use liza_testkit::team::*;
@@ -179,7 +179,7 @@ fn after_two_failures_only_rescoping_is_possible() {
     assert!(shown.tasks[0].command.as_deref().unwrap().starts_with("liza supersede-task t"));
     let kinds: Vec<String> = shown.alerts.iter().map(|alert| alert.kind.to_string()).collect();
     assert_eq!(kinds, ["HYPOTHESIS EXHAUSTION", "BLOCKED"]);
-    assert!(shown.alerts[0].is_critical() && shown.alerts[0].task == Some(task("t")));
+    assert!(shown.alerts[0].level == AlarmLevel::Critical && shown.alerts[0].task == Some(task("t")));
     assert_eq!(shown.planner_triggers[0].kind, "HYPOTHESIS_EXHAUSTED");
 }
 

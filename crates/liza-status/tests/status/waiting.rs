@@ -8,9 +8,11 @@ use liza_status::alarms::{AlarmKind, MissingLogin, Observations, RunningMerge};
 use liza_status::needs_you::NeedsYou;
 use liza_status::view::{AgentView, View, view};
 use liza_status::words::{
-    agent_activity, agent_doing, is_well, next_steps, sprint_facts, stop_waits_for, task_facts, team_does,
+    agent_activity, agent_doing, is_well, next_steps, stop_waits_for, task_facts, team_does,
 };
 use liza_testkit::team::*;
+
+use crate::sprint_words;
 
 fn seen() -> Observations {
     Observations { last_progress: Some(now()), ..Observations::default() }
@@ -121,7 +123,7 @@ fn a_planner_that_judges_the_goal_is_not_planning() {
     sprint(&mut state).status = SprintStatus::Completed;
     let shown = view(&state, &seen(), now());
     assert_eq!(doing(&shown, "planner-1"), "JUDGING the goal");
-    let facts = |view: &View| sprint_facts(view.sprint.as_ref().unwrap()).join(" · ");
+    let facts = |view: &View| sprint_words(view).join(" · ");
     assert!(facts(&shown).contains("goal not judged yet"), "{}", facts(&shown));
     goal(&mut state).status = GoalStatus::Completed;
     let shown = view(&state, &seen(), now());
@@ -342,7 +344,9 @@ fn a_team_that_waits_for_its_last_merge_is_stopping() {
     assert_eq!(team_does(&shown), "the team is stopping; it waits for the merge of t");
     assert_eq!(stop_waits_for(Some(&task("t"))), "it waits for the merge of t");
     let shown = view(&state, &merging(true, false), now());
-    assert_eq!(next_steps(&shown)[0].1, "liza agent coder", "a code reviewer on its own");
+    let missing = shown.needs_you.iter().find(|need| need.kind == AlarmKind::RoleMissing).unwrap();
+    assert_eq!(missing.command, "liza agent coder", "a code reviewer on its own");
+    assert_eq!(next_steps(&shown), [], "NEEDS YOU has it");
 }
 
 /// Covers: UI-01, UI-03

@@ -215,7 +215,7 @@ impl<'p> TestRun<'p> {
         };
         let result = self.staged(&copy, run)?;
         let what = result.in_words(limit, "does not count, since what it tests changed its files");
-        let failure = what.map(|what| self.failed(&format!("integration test {what}"), &output));
+        let failure = what.map(|what| self.failed(&copy, &format!("integration test {what}"), &output));
         let built = copy.built().filter(|_| failure.is_none());
         Ok(TestEnd { failure, built })
     }
@@ -317,7 +317,7 @@ impl<'p> TestRun<'p> {
             None => what,
         };
         let failed = what.map(|what| {
-            let mut failure = self.failed(&what, &output);
+            let mut failure = self.failed(copy, &what, &output);
             let lacks_network =
                 self.has_no_network() && failure.last_lines.iter().any(|line| misses_network(line));
             failure.what.push_str(if lacks_network { NO_NETWORK } else { "" });
@@ -327,7 +327,7 @@ impl<'p> TestRun<'p> {
         Ok((end, failed))
     }
 
-    fn failed(&self, what: &str, output: &Path) -> TestFailure {
+    fn failed(&self, copy: &JudgedCopy, what: &str, output: &Path) -> TestFailure {
         let task = match self.used_by {
             CheckoutUse::MergeTest(task, _) => task,
             CheckoutUse::Validation(task, _) | CheckoutUse::Review(task, _) => Some(task),
@@ -335,7 +335,10 @@ impl<'p> TestRun<'p> {
         };
         refused_places::record(self.project, None, task, output);
         let shown = output.strip_prefix(self.project.root()).unwrap_or(output).to_string_lossy().into_owned();
-        TestFailure { what: what.to_owned(), output: shown, last_lines: last_lines(output) }
+        // The copy is gone when a person reads this: its files are named from its root.
+        let place = format!("{}/", copy.checkout.shown().display());
+        let last_lines = last_lines(output).iter().map(|line| line.replace(&place, "")).collect();
+        TestFailure { what: what.to_owned(), output: shown, last_lines }
     }
 
     fn has_no_network(&self) -> bool {

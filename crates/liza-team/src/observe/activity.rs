@@ -37,15 +37,26 @@ pub fn session_activity(project: &Project, state: &State) -> BTreeMap<AgentId, S
     let runs_here = |entry: &AgentRecord| entry.machine.as_ref().is_none_or(|machine| *machine == *here);
     let runs = |id: AgentId, entry: &AgentRecord| runs_here(entry) && is_running(id, entry);
     let agents = state.board.agents.ready().into_iter().flatten().filter(|(id, entry)| runs(**id, entry));
-    let agents: Vec<AgentId> = agents.map(|(agent, _)| *agent).collect();
+    let agents: Vec<(AgentId, &AgentRecord)> = agents.map(|(agent, entry)| (*agent, entry)).collect();
     if agents.is_empty() {
         return BTreeMap::new();
     }
     let names = output_names(project);
-    let one = |agent: AgentId| {
-        Some((agent, activity_of(&newest_of(project, &names, agent)?, format_of(state, agent))?))
+    let one = |(agent, entry): (AgentId, &AgentRecord)| {
+        let path = newest_of(project, &names, agent)?;
+        is_of_session(&path, entry).then_some(())?;
+        Some((agent, activity_of(&path, format_of(state, agent))?))
     };
     agents.into_iter().filter_map(one).collect()
+}
+
+/// False for the output of an earlier session: this one is set up, or validates first, and has printed nothing.
+fn is_of_session(path: &Path, entry: &AgentRecord) -> bool {
+    let kept = path.file_name().and_then(|name| KeptSession::of_output(name.to_str()?));
+    kept.is_none_or(|kept| {
+        let is_new = entry.session.as_ref().is_none_or(|session| kept.started >= session.began);
+        is_new && entry.current_task.as_ref().is_none_or(|task| kept.about == task.as_str())
+    })
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -183,6 +194,28 @@ mod tests {
         for ahead in [-600, 0, 600] {
             assert_eq!(in_project_time(printed, ahead), Some(Timestamp::from_unix(1_000_000 + ahead)));
         }
+    }
+
+    /// Covers: SE-07, UI-03
+    #[test]
+    fn the_output_of_an_earlier_session_is_not_that_of_this_one() {
+        let entry = |began: &str, task: &str| -> AgentRecord {
+            let (task, session) = (serde_json::json!(task), serde_json::json!({ "began": began }));
+            let task = Some(task).filter(|task| task != "");
+            let entry = serde_json::json!({"role": "code_reviewer", "status": "REVIEWING", "session": session,
+                "current_task": task});
+            serde_json::from_value(entry).unwrap()
+        };
+        let of = |began: &str, task: &str| {
+            let path = Path::new("agent-outputs/code-reviewer-1-20260117T140000Z-1-sub-v2.log");
+            is_of_session(path, &entry(began, task))
+        };
+        assert!(of("2026-01-17T13:59:58Z", "sub-v2") && of("2026-01-17T14:00:00Z", "sub-v2"));
+        assert!(!of("2026-01-17T14:00:01Z", "sub-v2"), "the second review of the task has printed nothing");
+        assert!(!of("2026-01-17T14:00:00Z", "mul"), "it has begun with the next task in the same second");
+        assert!(of("2026-01-17T13:59:58Z", ""), "its task is submitted, and it has not ended");
+        let known = AgentRecord { session: None, ..entry("2026-01-17T14:00:00Z", "") };
+        assert!(is_of_session(Path::new("x.log"), &known));
     }
 
     /// Covers: SE-07

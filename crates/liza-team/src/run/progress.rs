@@ -20,7 +20,7 @@ pub fn progress_line(
     let agents = state.board.agents.ready();
     let busy = agents.map_or(0, |agents| agents.values().filter(|entry| is_busy(entry.status)).count());
     let mut parts = vec![format!("{} of {} merged", progress.merged, progress.to_merge())];
-    parts.extend(not_merged(&progress));
+    parts.extend(not_merged(&progress).map(|(_, text)| text));
     parts.extend([format!("{busy} active"), clock(worked)]);
     parts.extend(sessions.iter().map(|(agent, activity)| action(*agent, activity, now)));
     parts.join(" · ")

@@ -1,4 +1,4 @@
-//! The last lines of a session, quoted by its supervisor after a session without a result.
+//! The last words of a session, quoted by its supervisor after a session without a result.
 
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
@@ -11,6 +11,7 @@ use liza_host::durable::{self, Open};
 
 /// The part of the output's end that is read.
 const TAIL: u64 = 64 << 10;
+/// The lines in which a question is looked for.
 const LINES: usize = 5;
 const LENGTH: usize = 400;
 
@@ -32,7 +33,7 @@ enum Line {
     Aside(String),
 }
 
-/// The error that ended the session; else the last lines, as many as fit: the end says most.
+/// The error that ended the session; else its last question with what follows; else its last line.
 fn quote(tail: &str) -> Option<String> {
     let lines: Vec<Line> = tail.lines().filter_map(read).collect();
     let is_aside = |line: &&Line| matches!(line, Line::Aside(_));
@@ -40,23 +41,13 @@ fn quote(tail: &str) -> Option<String> {
         return Some(one_line(text, LENGTH));
     }
     let only_asides = lines.iter().all(|line| is_aside(&line));
-    let quoted = lines.iter().rev().filter(|line| only_asides || !is_aside(line));
-    join(quoted.map(|line| match line {
+    let quoted = lines.iter().rev().filter(|line| only_asides || !is_aside(line)).map(|line| match line {
         Line::Error(text) | Line::Words(text) | Line::Aside(text) => text.as_str(),
-    }))
-}
-
-/// The texts, the last one first, in their order.
-fn join<'t>(texts: impl Iterator<Item = &'t str>) -> Option<String> {
-    let mut quoted = String::new();
-    for line in texts.take(LINES) {
-        let line = one_line(line, LENGTH);
-        if quoted.chars().count() + line.chars().count() >= LENGTH && !quoted.is_empty() {
-            break;
-        }
-        quoted = if quoted.is_empty() { line } else { format!("{line} {quoted}") };
-    }
-    (!quoted.is_empty()).then_some(quoted)
+    });
+    let mut last: Vec<&str> = quoted.take(LINES).collect();
+    last.truncate(last.iter().position(|line| line.trim_end().ends_with('?')).unwrap_or(0) + 1);
+    last.reverse();
+    (!last.is_empty()).then(|| one_line(&last.join(" "), LENGTH))
 }
 
 /// The text of an event that an agent program prints as JSON, or the line itself.
@@ -107,13 +98,17 @@ fn text_of(event: &serde_json::Value) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// Covers: AC-01
+    /// Covers: AC-01, AX-20
     #[test]
-    fn the_last_lines_are_quoted() {
+    fn the_last_line_is_quoted_or_the_last_question_with_what_follows() {
         assert_eq!(quote(""), None);
-        assert_eq!(quote("a\n\nWhich database?\n").as_deref(), Some("a Which database?"));
-        let many: String = (1..9).map(|number| format!("{number}\n")).collect();
-        assert_eq!(quote(&many).as_deref(), Some("4 5 6 7 8"));
+        let said = "Mode: Liza [Planner]\nPlanner ready. Reading blackboard.\nthe scene is over\n";
+        assert_eq!(quote(said).as_deref(), Some("the scene is over"));
+        assert_eq!(quote("I am ready.\n\nWhich database?\n").as_deref(), Some("Which database?"));
+        let asked = "Why?\nI see.\nWhich database? \n- SQLite\n- PostgreSQL\n";
+        assert_eq!(quote(asked).as_deref(), Some("Which database? - SQLite - PostgreSQL"));
+        let long_ago = format!("Why?\n{}", "line\n".repeat(LINES));
+        assert_eq!(quote(&long_ago).as_deref(), Some("line"));
     }
 
     /// Covers: AC-01

@@ -1,7 +1,7 @@
 //! The panel of the agents.
 
 use liza_core::model::{Seconds, Usage};
-use liza_host::columns::{cut, pad, width};
+use liza_host::columns::{cut, cut_middle, pad, width};
 use liza_status::view::{AgentView, Liveness};
 use liza_status::words::{self, agent_activity, agent_doing, agent_doing_short, agent_lease, agent_sign};
 use ratatui::buffer::Buffer;
@@ -57,7 +57,7 @@ impl Painter<'_> {
             put(buffer, place(0), &self.agent(agent, (name, rows_of(at) == 1), area.width));
             self.mark(buffer, place(0), focused && at == self.model.agent);
             if let Some(Some(text)) = second.get(at) {
-                let text = cut(text, usize::from(area.width).saturating_sub(ACTIVITY_INDENT));
+                let text = cut_activity(agent, text, usize::from(area.width).saturating_sub(ACTIVITY_INDENT));
                 let line = format!("{}{text}", " ".repeat(ACTIVITY_INDENT));
                 put(buffer, place(1), &Line::styled(line, self.theme.dim));
             }
@@ -120,10 +120,15 @@ impl Painter<'_> {
         let doing_style = if agent.liveness.is_present() { Style::new() } else { self.theme.bad };
         line.push_span(span(doing, doing_style));
         if let Some(activity) = activity.filter(|_| rest >= 8) {
-            line.push_span(span(format!("   {}", cut(&activity, rest)), self.theme.dim));
+            line.push_span(span(format!("   {}", cut_activity(agent, &activity, rest)), self.theme.dim));
         }
         with_right(line, vec![span(facts, self.theme.dim)], columns)
     }
+}
+
+/// The action of a session begins with its tool; a failure ends with its cause.
+fn cut_activity(agent: &AgentView, text: &str, columns: usize) -> String {
+    if agent.is_in_session() { cut(text, columns) } else { cut_middle(text, columns) }
 }
 
 fn at_work(agents: &[AgentView]) -> usize {

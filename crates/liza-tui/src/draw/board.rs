@@ -58,7 +58,7 @@ impl Painter<'_> {
     }
 
     fn tasks_height(&self) -> u16 {
-        u16::try_from(self.task_rows().len()).unwrap_or(u16::MAX).max(1).saturating_add(1)
+        u16::try_from(self.fitting_task_rows(usize::MAX).len()).unwrap_or(u16::MAX).max(1).saturating_add(1)
     }
 
     /// Draws the next steps of a person in one row; returns the rest of the area.

@@ -12,7 +12,7 @@ use liza_core::model::{GoalStatus, StopFile};
 use liza_core::text::is_unprintable;
 use liza_host::columns::{cut, fitting_parts, width, wrap};
 use liza_host::local_time::LocalTime;
-use liza_status::words::{budgets, full_columns, sprint_facts};
+use liza_status::words::{SprintPart, budgets, full_columns, sprint_facts};
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -178,11 +178,9 @@ impl Painter<'_> {
             return Line::default();
         };
         let budgets = self.model.view.as_ref().and_then(|view| budgets(&view.budgets));
-        let facts = fitting_parts(
-            sprint_facts(sprint),
-            budgets.as_deref(),
-            columns.saturating_sub(width(&sprint.id) + 1),
-        );
+        let mut facts = sprint_facts(sprint);
+        facts.extend(budgets.map(|budgets| (SprintPart::Budgets, budgets)));
+        let facts = fitting_parts(facts, columns.saturating_sub(width(&sprint.id) + 1));
         let room = columns.saturating_sub(width(&sprint.id) + width(&facts) + 3).min(BAR_MAX);
         let mut line = Line::from(Span::styled(format!("{} ", sprint.id), self.theme.dim));
         if sprint.progress.total > 0 && room >= 6 {

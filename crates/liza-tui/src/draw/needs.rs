@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use liza_host::columns::{cut, cut_name, one_line, width, wrap};
+use liza_host::columns::{cut, cut_middle, one_line, width, wrap};
 use liza_status::alarms::AlarmLevel;
 use liza_status::needs_you::NeedsYou;
 use ratatui::buffer::Buffer;
@@ -107,7 +107,7 @@ impl Painter<'_> {
         let text = self.times.in_text(&one_line(need.text.words()));
         let kind = format!(" {sign} {} ", need.kind);
         let room = if whole { columns.saturating_sub(width(&kind) + 1) } else { columns / 3 };
-        let task = cut_name(&task, room);
+        let task = cut_middle(&task, room);
         let task = if task.is_empty() { task } else { format!("{task} ") };
         (Line::from(vec![span(kind, style), span(task, theme.name)]), text)
     }

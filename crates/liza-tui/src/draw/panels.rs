@@ -1,10 +1,9 @@
 //! The panels of the tasks and of the log.
 
 use liza_core::model::{Role, Status};
-use liza_host::columns::{cut, cut_name, name_columns, one_line, pad, width, wrap};
-use liza_status::forecast::What;
-use liza_status::view::{TaskPhase, TaskView, View};
-use liza_status::words::{PHASES, ended_counts, held_back, task_facts};
+use liza_host::columns::{cut, cut_middle, name_columns, one_line, pad, width, wrap};
+use liza_status::view::{TaskPhase, TaskView};
+use liza_status::words::{PHASES, ended_counts, in_needs, task_facts};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -16,8 +15,8 @@ use super::{NAME, Painter, fitting, put, row, span, window, with_right};
 
 pub(crate) enum TaskRow {
     Heading(TaskPhase, &'static str, usize),
-    /// The number of blocked tasks that are decisions above, and of all blocked tasks.
-    Asked(usize, usize),
+    /// A heading, the number of its tasks that are in decisions above, and of all its tasks.
+    Asked(&'static str, usize, usize),
     /// The place of a task in the view.
     Task(usize),
 }
@@ -39,30 +38,28 @@ impl Painter<'_> {
         rows
     }
 
-    /// The rows of the tasks in that many; where they do not fit, blocked ones that are decisions above are only counted.
-    fn fitting_task_rows(&self, height: usize) -> Vec<TaskRow> {
+    /// The rows of the tasks in that many. Those that are in decisions above are only counted: the drafts of a plan, which is
+    /// listed there, and where the rows do not fit, blocked ones.
+    pub(crate) fn fitting_task_rows(&self, height: usize) -> Vec<TaskRow> {
         let rows = self.task_rows();
-        let tasks = self.model.tasks();
-        let is_asked = |task: &TaskView| {
-            let mut needs = self.model.needs().iter();
-            task.phase == TaskPhase::Stuck && needs.any(|need| need.task.as_ref() == Some(&task.id))
-        };
-        let is_asked = |row: &TaskRow| match row {
-            TaskRow::Task(at) => tasks.get(*at).is_some_and(is_asked),
-            TaskRow::Heading(..) | TaskRow::Asked(..) => false,
-        };
-        let asked = rows.iter().filter(|row| is_asked(row)).count();
         // In the panel with the keys, each row can be selected.
-        if rows.len() <= height || asked == 0 || self.model.panel == Panel::Tasks {
+        if self.model.panel == Panel::Tasks {
             return rows;
         }
-        let mut short: Vec<TaskRow> = rows.into_iter().filter(|row| !is_asked(row)).collect();
-        if let Some(first) = short.first_mut()
-            && let TaskRow::Heading(TaskPhase::Stuck, _, count) = *first
-        {
-            *first = TaskRow::Asked(asked, count);
-        }
-        short
+        let (tasks, fits) = (self.model.tasks(), rows.len() <= height);
+        let is_asked = |task: &TaskView| {
+            let is_short = task.phase == TaskPhase::Draft || !fits;
+            is_short && self.model.view.as_ref().is_some_and(|view| view.is_in_needs(task))
+        };
+        let short = rows.into_iter().filter_map(|row| match row {
+            TaskRow::Task(at) => (!tasks.get(at).is_some_and(is_asked)).then_some(row),
+            TaskRow::Heading(phase, title, count) => {
+                let own = tasks.iter().filter(|task| task.phase == phase && is_asked(task)).count();
+                Some(if own > 0 { TaskRow::Asked(title, own, count) } else { row })
+            }
+            TaskRow::Asked(..) => Some(row),
+        });
+        short.collect()
     }
 
     pub(crate) fn tasks(&self, buffer: &mut Buffer, area: Rect) {
@@ -99,7 +96,7 @@ impl Painter<'_> {
             TaskRow::Task(at) => tasks.get(*at).map(|task| task.id.as_str()),
             TaskRow::Heading(..) | TaskRow::Asked(..) => None,
         });
-        let name = name_columns(&names.collect::<Vec<_>>(), usize::from(area.width) / 3, cut_name);
+        let name = name_columns(&names.collect::<Vec<_>>(), usize::from(area.width) / 3, cut_middle);
         for (at, shown) in visible.enumerate() {
             let place = row(area, u16::try_from(at + 1).unwrap_or(u16::MAX));
             match shown {
@@ -122,13 +119,10 @@ impl Painter<'_> {
                     ];
                     put(buffer, place, &Line::from(line));
                 }
-                TaskRow::Asked(asked, all) => {
-                    let detail = match asked == all {
-                        true => format!("{all}, see NEEDS YOU"),
-                        false => format!("{all}, {asked} of them in NEEDS YOU"),
-                    };
-                    let line = vec![span(" BLOCKED ", self.theme.heading), span(detail, self.theme.dim)];
-                    put(buffer, place, &Line::from(line));
+                TaskRow::Asked(title, asked, all) => {
+                    let detail = in_needs(*asked, *all);
+                    let heading = span(format!(" {title} "), self.theme.heading);
+                    put(buffer, place, &Line::from(vec![heading, span(detail, self.theme.dim)]));
                 }
                 TaskRow::Task(task) => {
                     if let Some(task) = tasks.get(*task) {
@@ -157,28 +151,15 @@ impl Painter<'_> {
         match self.model.next_steps(false).first() {
             Some((text, command)) => format!("{text} {command}"),
             None if self.model.lacks_goal() => "No tasks yet: no goal is stated.".to_owned(),
-            None => match &self.model.view {
-                Some(view) => format!("No tasks yet; {}.", self.planning(view)),
-                None => String::new(),
-            },
+            None => {
+                let mut agents = self.model.agents().iter();
+                let planner = agents.find(|agent| agent.role == Role::Planner && agent.liveness.is_present());
+                match planner {
+                    Some(planner) => format!("No tasks yet; {}.", planner.next),
+                    None => "No tasks yet.".to_owned(),
+                }
+            }
         }
-    }
-
-    /// The state of the first planning: it runs, waits for a retry, or is held back.
-    fn planning(&self, view: &View) -> String {
-        let retry = self.model.agents().iter().find_map(|agent| agent.next.retry());
-        match (held_back(view), retry) {
-            (Some(held), _) => held,
-            (None, Some(retry)) => format!("planning failed, again {}", retry.again()),
-            (None, None) => self.planner_waits().unwrap_or_else(|| "the planner is planning".to_owned()),
-        }
-    }
-
-    /// The step of a planner that waits, such as for an answer.
-    fn planner_waits(&self) -> Option<String> {
-        let mut agents = self.model.agents().iter();
-        let planner = agents.find(|agent| agent.role == Role::Planner && agent.liveness.is_present())?;
-        (planner.next.what == What::Wait).then(|| planner.next.to_string())
     }
 
     /// A task: its name, its description and its facts.
@@ -193,14 +174,12 @@ impl Painter<'_> {
             | TaskPhase::Waiting
             | TaskPhase::Draft => self.theme.name,
         };
-        let id = span(format!("  {}  ", pad(&cut_name(task.id.as_str(), name), name)), style);
+        let id = span(format!("  {}  ", pad(&cut_middle(task.id.as_str(), name), name)), style);
         let room = usize::from(columns).saturating_sub(id.width());
         let facts = match (task.phase, task.status) {
             (TaskPhase::Ended, Some(status)) if !task.is_dropped() => status.to_string(),
             // Its entry in NEEDS YOU says why.
-            (TaskPhase::Stuck, _)
-                if self.model.view.as_ref().is_some_and(|view| view.asks_about(&task.id)) =>
-            {
+            (TaskPhase::Stuck, _) if self.model.view.as_ref().is_some_and(|view| view.is_in_needs(task)) => {
                 String::new()
             }
             (TaskPhase::Stuck, _) => task.reason.as_deref().map(one_line).unwrap_or_default(),

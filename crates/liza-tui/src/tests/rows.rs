@@ -3,8 +3,8 @@
 use liza_core::model::{FaultKind, GoalStatus, Role, Status, Usage};
 use liza_core::rules::spending::{Amount, Spending, SpendingScope};
 use liza_status::alarms::{AlarmKind, AlarmLevel};
-use liza_status::needs_you::NeedsYou;
-use liza_status::view::{HeldView, View};
+use liza_status::needs_you::{NeedsYou, PlannedTask};
+use liza_status::view::{HeldView, TaskPhase, View};
 
 use super::*;
 
@@ -323,6 +323,63 @@ fn blocked_tasks_that_are_decisions_are_only_counted_when_rows_are_few() {
     model.panel = Panel::NeedsYou;
     model.size = (80, 70);
     assert!(picture(&model).contains("\n  exhausted "), "{}", picture(&model));
+}
+
+/// Covers: UI-03, AX-24
+#[test]
+fn the_drafts_of_a_plan_that_is_listed_above_are_only_counted() {
+    let mut model = model_of(BUSY, &observations(), (80, 40));
+    change(&mut model, |view| {
+        let task = view.tasks.iter_mut().find(|task| task.id.as_str() == "retry-report").unwrap();
+        task.phase = TaskPhase::Draft;
+        let planned = PlannedTask {
+            task: task.id.clone(),
+            description: task.description.clone(),
+            done_when: None,
+            depends_on: Vec::new(),
+            validation: vec!["cargo test".to_owned()],
+        };
+        let need = &mut view.needs_you[0];
+        (need.task, need.plan) = (None, vec![planned]);
+    });
+    let shown = picture(&model);
+    assert!(shown.contains("\n DRAFT 2, 1 of them in NEEDS YOU\n"), "{shown}");
+    assert!(shown.contains("1. retry-report: ") || shown.contains("     retry-report: "), "{shown}");
+    assert_eq!(shown.matches("retry-report").count(), 1, "{shown}");
+    assert!(shown.contains("\n  retry-docs "), "others have their rows: {shown}");
+    model.panel = Panel::Tasks;
+    assert!(picture(&model).contains("\n  retry-report "), "{}", picture(&model));
+}
+
+/// Covers: UI-03, AX-22
+#[test]
+fn the_deadline_of_the_sprint_is_visible_at_80_columns() {
+    let mut model = model_of(BUSY, &observations(), (80, 24));
+    change(&mut model, |view| {
+        let sprint = view.sprint.as_mut().unwrap();
+        (sprint.progress.replaced, sprint.deadline_left) = (2, Some(7_200));
+        sprint.usage = Some(Usage { input: 12_000, ..Usage::default() });
+    });
+    let shown = picture(&model);
+    assert!(shown.lines().nth(1).unwrap().ends_with(" · due in 2h"), "{shown}");
+    assert!(!shown.contains("replaced") && !shown.contains("tokens"), "{shown}");
+}
+
+/// Covers: UI-03, AX-20
+#[test]
+fn a_long_failure_shows_its_cause() {
+    let mut model = model_of(BUSY, &observations(), (80, 24));
+    change(&mut model, |view| {
+        let planner = view.agents.iter_mut().find(|agent| agent.role == Role::Planner).unwrap();
+        let path = "a-long-folder/".repeat(9);
+        let last = serde_json::json!({
+            "client": "rehearsal", "started": now(), "ended": now(), "failed": true,
+            "result": format!("rehearsal exited 1: liza: /{path}pb.yaml:4:170: unknown step"),
+        });
+        planner.last_session = Some(serde_json::from_value(last).unwrap());
+    });
+    let shown = picture(&model);
+    assert!(shown.contains("rehearsal exited 1:") && shown.contains(": unknown step"), "{shown}");
 }
 
 /// Covers: UI-01, UI-03

@@ -70,7 +70,7 @@ pub(super) fn status_badge(task: &TaskView) -> Markup {
 }
 
 pub(super) fn task(page: &PageContext<'_>, task: &TaskView) -> Markup {
-    let is_said = page.snapshot.view().is_some_and(|view| view.asks_about(&task.id));
+    let is_said = page.snapshot.view().is_some_and(|view| view.is_in_needs(task));
     let reason = task.reason.as_deref().filter(|_| matches!(task.phase, TaskPhase::Stuck) && !is_said);
     html! {
         div.card-head { (task_link(page, &task.id)) span.priority title="priority" { "P" (task.priority) } }

@@ -79,7 +79,7 @@ fn sprint_line(sprint: &SprintView, view: &View) -> Markup {
             number: progress.in_phases(&[TaskPhase::Ready, TaskPhase::Waiting, TaskPhase::Draft]),
         },
     ];
-    let facts = sprint_facts(sprint);
+    let facts: Vec<String> = sprint_facts(sprint).into_iter().map(|(_, fact)| fact).collect();
     let label = format!("{}: {}", sprint.id, facts.join(", "));
     html! {
         (bar(&segments, &label))

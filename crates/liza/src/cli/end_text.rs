@@ -4,7 +4,7 @@ use liza_core::model::{EventName, GoalStatus, Seconds, State, Status, TaskId, Ta
 use liza_core::rules::clients::no_client_left;
 use liza_core::rules::figures::GoalFigures;
 use liza_core::rules::spending::{Spending, exceeded_by_last_session, spending};
-use liza_core::text::{compact_number, count, one_line};
+use liza_core::text::{count, exact_number, one_line};
 use liza_host::local_time::LocalTime;
 use liza_status::needs_you::NeedsYou;
 use liza_status::view::{HeldClient, TaskView, view};
@@ -37,7 +37,7 @@ pub(crate) fn figures_table(state: &State, now: Timestamp, columns: usize) -> Ve
     }
     let row = |name: &str, time: Option<Seconds>, usage: &Usage, rejections: Option<u32>, story: String| {
         let time = time.map(|time| time.to_string());
-        let tokens = (!usage.is_none()).then(|| compact_number(usage.tokens()));
+        let tokens = (!usage.is_none()).then(|| exact_number(usage.tokens()));
         let dollars = usage.dollars().map(|dollars| format!("${dollars:.2}"));
         let dollars = dollars.or((usage.tokens() > 0).then(|| "no price".to_owned()));
         let rejections = rejections.map(|number| number.to_string());
@@ -62,7 +62,7 @@ pub(crate) fn figures_table(state: &State, now: Timestamp, columns: usize) -> Ve
     let shown: &[usize] = if figures.total.is_none() { &[0, 3] } else { &[0, 1, 2, 3] };
     let mut lines = aligned(&rows, shown, columns);
     if figures.total.unpriced > 0 && figures.total.dollars().is_some() {
-        lines.push(format!("  {} of the tokens have no price", compact_number(figures.total.unpriced)));
+        lines.push(format!("  {} of the tokens have no price", exact_number(figures.total.unpriced)));
     }
     let budgets = spending(&state.board, now).into_iter().filter(Spending::is_high);
     let budgets = budgets.chain(exceeded_by_last_session(&state.board));
@@ -227,17 +227,17 @@ mod tests {
         goal(&mut state).usage = Some(Usage { unpriced: 30_000, ..used(226_000, 2.52) });
         config(&mut state).budget.task = Some(SpendingLimit { tokens: Some(100_000), dollars: None });
         let lines = [
-            "  TASK      TIME  TOKENS  DOLLARS  REJECTIONS",
-            "  t           8m    196k    $1.99           1  rejected once, sent back by Liza",
-            "                                               once, then merged (approved by",
-            "                                               code-reviewer-1)",
-            "  planning           30k    $0.53",
-            "  total             226k    $2.52           1",
-            "  30k of the tokens have no price",
+            "  TASK      TIME   TOKENS  DOLLARS  REJECTIONS",
+            "  t           8m  196,000    $1.99           1  rejected once, sent back by Liza",
+            "                                                once, then merged (approved by",
+            "                                                code-reviewer-1)",
+            "  planning         30,000    $0.53",
+            "  total           226,000    $2.52           1",
+            "  30,000 of the tokens have no price",
             "  budget of t: 196k of 100k tokens used (196 %)",
         ];
         assert_eq!(figures_table(&state, now(), 80), lines);
-        assert_eq!(without.last().map(String::as_str), Some("  total          196k    $1.99           1"));
+        assert_eq!(without.last().map(String::as_str), Some("  total        196,000    $1.99           1"));
         let narrow = figures_table(&state, now(), 60);
         assert_eq!(narrow[2], "    rejected once, sent back by Liza once, then merged");
         edit_task(&mut state, "t", |record| record.usage = None);

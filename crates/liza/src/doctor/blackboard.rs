@@ -20,7 +20,7 @@ pub(super) fn blackboard(project: &Project) -> Check {
         Ok(wrong) => {
             let first = wrong.first().map(ToString::to_string).unwrap_or_default();
             let found = format!("{}, the first: {first}", count_violations(&wrong));
-            broken("blackboard", found, "show all: liza validate; repair after a crash: liza recover")
+            broken("blackboard", found, "show all: liza validate; correct them: liza edit")
         }
         Err(error) => broken("blackboard", error.to_string(), "liza edit"),
     }

@@ -86,6 +86,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_next_step_to_tested_merges_is_the_one_that_is_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join(SCRIPT);
+        assert_eq!(how_to_test(folder.path()), format!("write {SCRIPT}, commit it, then: liza sync"));
+        fs::write(folder.path().join("Cargo.toml"), "").unwrap();
+        assert_eq!(how_to_test(folder.path()), "liza init --test");
+        fs::create_dir_all(script.parent().unwrap()).unwrap();
+        fs::write(script, "").unwrap();
+        assert_eq!(how_to_test(folder.path()), format!("commit {SCRIPT}, then: liza sync"));
+    }
+
+    #[test]
     fn the_files_of_a_project_tell_how_it_is_tested() {
         let cases = [
             ("Cargo.toml", "", Some("cargo test")),

@@ -281,7 +281,11 @@ fn a_plan_waits_for_the_humans_approval_if_that_is_wanted() {
     assert_eq!((project.status("now"), project.status("later")), ("DRAFT", "DRAFT"));
     let status = project.liza(&["status", "--json"]).result();
     let needs = status["needs_you"].to_string();
-    assert!(needs.contains("liza plan --approve") && needs.contains("now, later"), "{needs}");
+    assert!(needs.contains("liza plan --approve") && needs.contains(r#""task":"later""#), "{needs}");
+    let page = project.liza(&["status"]).ok().to_owned();
+    assert!(page.contains("DRAFT 2, see NEEDS YOU") && page.contains("1. now: Do it."), "{page}");
+    assert_eq!(page.matches("later").count(), 1, "{page}");
+    assert_eq!(project.liza(&["status", "--all"]).ok().matches("later").count(), 2);
     assert!(!status["planner_triggers"].to_string().contains("INITIAL_PLANNING"), "{status}");
     let shown = project.liza(&["plan"]).ok().to_owned();
     assert!(shown.contains("2 tasks for you to approve") && shown.contains("It works"), "{shown}");

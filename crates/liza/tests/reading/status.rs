@@ -79,6 +79,19 @@ fn a_busy_team_at_40_columns() {
     insta::assert_snapshot!(in_one_second(|| page(&project(BUSY), "40", &["status"])));
 }
 
+/// Covers: UI-03, AX-20
+#[test]
+fn a_long_failure_of_an_agent_shows_its_cause() {
+    let result =
+        format!("rehearsal exited 1: liza: /{}pb.yaml:4:170: unknown step", "a-long-folder/".repeat(9));
+    let last = format!(
+        "    last_session: {{client: rehearsal, started: \"@-60\", ended: \"@-50\", failed: true, result: {result:?}}}\n"
+    );
+    let board = BUSY.replace("    role: planner\n", &format!("    role: planner\n{last}"));
+    let said = page(&project(&board), "80", &["status"]);
+    assert!(said.contains("rehearsal exited 1: ") && said.contains(": unknown step\n"), "{said}");
+}
+
 /// The page without its one absolute time.
 fn undated(page: &str) -> String {
     let masked = page.lines().map(|line| match line.split_once("was due at ") {

@@ -236,6 +236,7 @@ fn a_rehearsal_without_anything_to_plan_from_says_what_is_missing() {
     assert!(error["hint"].as_str().unwrap().starts_with("liza goal new"), "{error}");
     fs::remove_file(project.root.join("specs/vision.md")).unwrap();
     project.liza(&["goal", "new", "Say hello"]).ok();
+    project.liza(&["run", "--cli", "rehearsal", "--in-place", "--json"]).refused(1, "nothing_to_rehearse");
     let error = rehearse().refused(1, "nothing_to_rehearse");
     assert!(error["message"].as_str().unwrap().contains("specs/vision.md"), "{error}");
     assert!(error["hint"].as_str().unwrap().contains("liza init --template"), "{error}");

@@ -58,7 +58,7 @@ fn reported_usage_adds_up_for_agent_and_task() {
     assert_eq!(text.matches("12.6k tokens, $0.75").count(), 2, "agent and task: {text}");
     assert_eq!((&status["sprint"]["usage"], &status["goal"]["usage"]), (&all, &all), "{status:#}");
     let shown = bench.project.liza(&["show", "t1"]).ok().to_owned();
-    assert!(shown.contains("12.6k tokens (12.5k in, 117 out), 400 from the cache, $0.75"), "{shown}");
+    assert!(shown.contains("12,617 tokens (12,500 in, 117 out), 400 from the cache, $0.75"), "{shown}");
     coder.stop();
     let task = task_of(&bench.project.liza(&["status", "--json"]).result());
     assert_eq!(task["usage"], all, "the usage of the task stays when the agent is gone");

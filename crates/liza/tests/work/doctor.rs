@@ -55,6 +55,8 @@ fn problems_are_reported_with_their_fix_and_fixed_on_request() {
         assert_eq!(check["health"], health, "{check}");
         assert!(check["fix"].as_str().unwrap().contains(fix), "{check}");
     }
+    let fix = &check(&run, "blackboard")["fix"];
+    assert_eq!(fix, "show all: liza validate; correct them: liza edit", "recover repairs no text");
     project.write("specs/vision.md", "# Vision\n");
     let run = project.liza(&["doctor", "--fix", "--json"]);
     assert_eq!(run.result()["healthy"], true, "{run:?}");

@@ -39,12 +39,14 @@ pub(crate) fn runs(project: &TestProject) -> usize {
     logs.into_iter().flatten().flatten().count()
 }
 
-/// Covers: JU-02, JU-03
+/// Covers: JU-02, JU-03, AX-20
 #[test]
 fn work_that_fails_its_commands_comes_back_without_a_review() {
-    let project = validated_by(&["echo looking; test ! -f broken"]);
+    let project = validated_by(&["echo looking at $PWD/one.txt; test ! -f broken"]);
     let broken = submitted_with(&project, "one", "broken", "x\n");
-    is_red(&project, "one", "looking");
+    is_red(&project, "one", "looking at one.txt");
+    let page = project.liza(&["show", "one"]).ok().to_owned();
+    assert_eq!(page.matches("looking at one.txt").count(), 1, "{page}");
     claim(&project, "one", "coder-1").ok();
     submit(&project, "one", "coder-1", &broken).refused(1, "already_failed");
     let tree = project.tree("one");

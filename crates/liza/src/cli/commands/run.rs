@@ -180,7 +180,6 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let project = match stage {
         Stage::Here => project,
         Stage::Copy => {
-            check_rehearsal(&project)?;
             let copy = copy_for_rehearsal(&project)?;
             let folder = copy.root().display();
             context.screen.note(&format!(
@@ -291,7 +290,13 @@ enum Stage {
 fn stage(args: &Args, project: &Project) -> Result<Stage, CommandError> {
     let posts = team_posts(project.store().snapshot()?.board.config()?, &args.team())?;
     let rehearsing = posts.iter().filter(|post| post.provider.name() == REHEARSAL).count();
-    if args.in_place || rehearsing == 0 || is_demo(project) {
+    if rehearsing == 0 || is_demo(project) {
+        return Ok(Stage::Here);
+    }
+    if rehearsing == posts.len() {
+        check_rehearsal(project)?;
+    }
+    if args.in_place {
         return Ok(Stage::Here);
     }
     if rehearsing < posts.len() {
@@ -443,7 +448,8 @@ pub(crate) fn summary(state: &State) -> (String, serde_json::Value) {
     let Some(sprint) = state.board.sprint.ready() else { return (format!("goal {goal}"), json!(null)) };
     let progress = Progress::of(state, sprint, now());
     let merged = (progress.merged > 0).then(|| format!("{} merged", progress.merged));
-    let parts = merged.into_iter().chain(not_merged(&progress)).collect::<Vec<_>>().join(", ");
+    let parts =
+        merged.into_iter().chain(not_merged(&progress).map(|(_, text)| text)).collect::<Vec<_>>().join(", ");
     let text = match progress.total {
         0 if lacks_goal => "no goal yet; to state one: liza goal new \"GOAL\"".to_owned(),
         0 => format!("goal {goal} · no tasks"),

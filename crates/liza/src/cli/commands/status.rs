@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use liza_core::model::{AgentId, GoalStatus, Network, TaskId};
-use liza_host::columns::{fitting_parts, name_columns};
+use liza_host::columns::{cut_middle, fitting_parts, name_columns};
 use liza_host::local_time::LocalTime;
 use liza_status::alarms::{AlarmKind, AlarmLevel, Confinement};
 use liza_status::view::{AgentView, Alert, Liveness, SprintView, TaskPhase, TaskView, View, view};
 use liza_status::words::{
     PHASES, agent_activity, agent_doing, agent_facts, agent_sign, budgets, ended_counts, full_columns,
-    is_well, next_steps, sprint_facts, task_facts, team_does,
+    in_needs, is_well, next_steps, sprint_facts, task_facts, team_does,
 };
 use liza_team::observe::observe;
 use liza_team::project::now;
@@ -121,7 +121,7 @@ fn head(view: &View, columns: usize) -> Vec<String> {
 
 fn progress(sprint: &SprintView, columns: usize) -> String {
     let progress = &sprint.progress;
-    let facts = fitting_parts(sprint_facts(sprint), None, columns.saturating_sub(width(&sprint.id) + 2));
+    let facts = fitting_parts(sprint_facts(sprint), columns.saturating_sub(width(&sprint.id) + 2));
     let id = paint(DIM, &sprint.id);
     let room = columns.saturating_sub(width(&sprint.id) + width(&facts) + 4).min(20);
     if progress.total == 0 || room < 6 {
@@ -231,8 +231,15 @@ fn tasks(view: &View, columns: usize, all: bool) -> Vec<String> {
         if rows.is_empty() {
             continue;
         }
-        lines.push(format!("{} {}", paint(BOLD, title), paint(DIM, &rows.len().to_string())));
-        lines.extend(rows.into_iter().flat_map(|task| row(task, name, columns)));
+        // The list of a plan says more than the rows of its tasks.
+        let (planned, own): (Vec<&TaskView>, Vec<&TaskView>) = rows
+            .iter()
+            .copied()
+            .partition(|task| !all && task.phase == TaskPhase::Draft && view.is_in_needs(task));
+        let number =
+            if planned.is_empty() { rows.len().to_string() } else { in_needs(planned.len(), rows.len()) };
+        lines.push(format!("{} {}", paint(BOLD, title), paint(DIM, &number)));
+        lines.extend(own.into_iter().flat_map(|task| row(task, name, columns)));
     }
     lines.extend(over(view, name, columns, all));
     lines
@@ -303,6 +310,8 @@ fn agents(view: &View, columns: usize) -> Vec<String> {
     for agent in &view.agents {
         lines.extend(agent_lines(agent, name, columns));
         let room = columns.saturating_sub(name + 6);
+        // The action of a session begins with its tool; a failure ends with its cause.
+        let cut = if agent.is_in_session() { cut } else { cut_middle };
         lines.extend(
             agent_activity(agent)
                 .map(|text| format!("{}{}", " ".repeat(name + 6), paint(DIM, &cut(&text, room)))),
