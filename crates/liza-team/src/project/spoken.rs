@@ -313,7 +313,7 @@ mod tests {
             (1, vec![image(node, 9)]),
             (1, vec![image(node, 3), image(node, 9)]),
             (1, vec![image(node, 3), bash.clone(), image(node, 9)]),
-            (1, vec![bash.clone(), image(node, 3)]),
+            (1, vec![bash, image(node, 3)]),
             (0, vec![image(None, 9)]),
             (1, vec![image(node, 3), Image::default()]),
         ] {

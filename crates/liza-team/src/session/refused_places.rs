@@ -198,7 +198,9 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let (log, socket) = (place.path().join("log"), place.path().join("socket"));
         let list = place.path().join("a,socket");
-        [&socket, &list].map(|socket| fs::write(socket, "").unwrap());
+        for socket in [&socket, &list] {
+            fs::write(socket, "").unwrap();
+        }
         let (socket, ssh) = (socket.display(), home().unwrap().join(".ssh"));
         let many: String = (1..40).map(|port| format!("{REFUSED}port {port} of this machine]\n")).collect();
         let text = format!(
