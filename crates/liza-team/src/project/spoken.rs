@@ -82,10 +82,12 @@ impl Program<'_> {
             file == self.liza || is_known && is_of_system(file)
         };
         let was_above = |image: &Image| *image == above.image || above.before.contains(image);
+        // Codex starts itself to prepare a shell. An interpreter would run a script of the commit.
+        let is_program = |file: &Path| above.image.file.as_deref() == Some(file) && !is_interpreter(file);
         process.before.iter().enumerate().all(|(at, image)| {
             *image == process.image && image.start.is_some()
                 || at == 0 && was_above(image)
-                || image.file.as_deref().is_some_and(is_harmless)
+                || image.file.as_deref().is_some_and(|file| is_harmless(file) || is_program(file))
         })
     }
 
@@ -319,6 +321,24 @@ mod tests {
         ] {
             assert!(!heard_after(at, &before), "{at} {before:?}");
         }
+    }
+
+    /// Covers: JU-08
+    #[test]
+    fn a_native_program_may_start_itself_to_become_a_shell() {
+        let mut line = line(&[("/x/liza", "submit-verdict"), BASH, NATIVE, CODEX]);
+        line[1].before =
+            vec![image(Some(NATIVE.0), 3), image(Some(NATIVE.0), 9), image(Some("/bin/bash"), 8)];
+        let script = script(&line[3]).map(PathBuf::from);
+        let is_heard = |line: &[LineProcess]| {
+            is_line_of(
+                &line[..3],
+                &Program { process: &line[3], script: script.clone(), liza: "/x/liza".into() },
+            )
+        };
+        assert!(is_heard(&line));
+        line[1].before[1] = image(Some(CODEX.0), 9);
+        assert!(!is_heard(&line), "the interpreter above it");
     }
 
     /// Covers: JU-08
