@@ -68,8 +68,11 @@ impl Repo {
     ) -> io::Result<()> {
         let old = folder.read(Path::new("config"), CONFIG_MAX).unwrap_or_default();
         remove_unfinished(folder)?;
-        for name in ["commondir", "config.worktree", "info/grafts"] {
+        for name in ["commondir", "config.worktree"] {
             folder.remove(Path::new(name))?;
+        }
+        if let Ok(info) = folder.folder(Path::new("info")) {
+            info.remove(Path::new("grafts"))?;
         }
         let list = ["config", "--file", "-", "--no-includes", "--list", "-z"];
         let listed = self.command(ACTION).args(list).stdin(old).read().unwrap_or_default();
