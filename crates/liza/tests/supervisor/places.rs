@@ -154,7 +154,7 @@ const PLACES: &[Place] = &[
         &[Attempt("create a branch in the project"), Attempt("add a note to a commit"), Attempt("plant a tag"), Attempt("plant a hook"), Attempt("change the project's git configuration")]),
     open("the blackboard, by commands", &[Person, Role], "the rules, which decide each command", RESTRICTED,
         &[Attempt("write to `.liza`"), Attempt("approve its own work"), Attempt("switch the confinement off"), Attempt("act as another agent")]),
-    open("the output of sessions", &[Person], "`liza tail`, which shows text and no control characters", RESTRICTED,
+    open("the output of sessions", &[Person], "`liza tail`, which shows text and no control characters, to sessions of the team too", RESTRICTED,
         &[Attempt("read another session's output"), Test("reading/show.rs", "what_a_session_prints_for_a_terminal_is_shown_as_text", "", Any)]),
     place("`/tmp`", &[Person], &[Person], RESTRICTED, &[Attempt("leave a file in your `/tmp`")]),
     place("`/dev/shm`", &[Person], &[Person], ISOLATED,
